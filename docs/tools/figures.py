@@ -42,10 +42,6 @@ def embedded(folder: Path) -> None:
     keywords = hs.probe_keywords("mini", "sampler")
     for name in ("keyword_curves", "keyword_losses"):
         save(keywords.plot(name), IMG / f"{name}.svg")
-    save(hs.run("mini-decoder", "sampler", ["sinks"], gallery=0)["sinks"].plot(), IMG / "sinks.svg")
-    save(hs.run("mini-decoder", "repeats:20", ["sequences"])["sequences"].plot("stripes"), IMG / "stripes.svg")
-    sequences = hs.run("mini-decoder", "repeats:50", ["sequences"], gallery=0)["sequences"]
-    save(sequences.plot("heatmap", quantity="induction"), IMG / "induction.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
     smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))
@@ -54,6 +50,18 @@ def embedded(folder: Path) -> None:
     (folder / "reach.py").write_text(example.group(1), encoding="utf-8")
     save(hs.run("mini", "sampler", [find(f"{folder / 'reach.py'}:Reach")])["reach"].plot(), IMG / "reach.svg")
     picture(run.report(folder / "report.html"))
+
+
+def decoder() -> None:
+    """Figures of the embedded language model: sinks, induction, and what it gains from its context."""
+    save(hs.run("mini-decoder", "sampler", ["sinks"], gallery=0)["sinks"].plot(), IMG / "sinks.svg")
+    save(hs.run("mini-decoder", "repeats:20", ["sequences"])["sequences"].plot("stripes"), IMG / "stripes.svg")
+    sequences = hs.run("mini-decoder", "repeats:50", ["sequences"], gallery=0)["sequences"]
+    save(sequences.plot("heatmap", quantity="induction"), IMG / "induction.svg")
+    save(sequences.plot("sequences"), IMG / "sequence_heads.svg")
+    learning = hs.in_context("mini-decoder", "repeats:50")
+    for name in ("in_context", "in_context_effects"):
+        save(learning.plot(name), IMG / f"{name}.svg")
 
 
 def real(data: Path) -> None:
@@ -92,5 +100,6 @@ def smaller(path: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         embedded(Path(made))
+    decoder()
     if data := os.environ.get("HEADSCOPE_DATA"):
         real(Path(data))

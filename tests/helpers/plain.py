@@ -26,7 +26,7 @@ from headscope.measures import (
     Tokens,
 )
 from headscope.measures.distances import sampled
-from headscope.measures.sequences import shuffled_tokens
+from headscope.measures.sequences import shuffled_places
 from helpers.worlds import Text
 
 Map = NDArray[np.float64]
@@ -115,7 +115,7 @@ def sinks(measure: Sinks, text: Text, a: Map) -> dict[str, Value]:
     sink = max(alphas, key=lambda k: (np.float32(alphas[k]), -k))
     names = [name for name in ("sep", "punct") if sink in members(text, name)]
     place = "first" if sink == 0 else (names or ["other"])[0]
-    values: dict[str, Value] = {"to_first": (sum(a[i, 0] for i in range(1, n)), n - 1), "alpha": (alphas[sink], 1)}
+    values: dict[str, Value] = {"to_first": (sum(a[i, 0] for i in range(1, n)), n - 1), "alpha": (alphas[sink], 1), "value_norm": None}
     cut = sum(a[i, 0] for i in range(min(n, measure.tokens))) / measure.tokens
     values["sink_first"] = (cut > measure.threshold, 1) if n >= measure.tokens else None
     for name in ("first", "sep", "punct", "other"):
@@ -135,16 +135,22 @@ def sequences(measure: Sequences, text: Text, a: Map) -> dict[str, Value]:
     """The sets of METHODS §20, element by element; rows without a set do not count."""
     n = len(a)
     word = [role == WORD for role in text.roles]
-    number = {form: place for place, form in enumerate(dict.fromkeys(text.forms))}
-    tokens = np.array([[number[form] for form in text.forms]])
-    shuffled = shuffled_tokens(tokens, np.array([word]), [text.document], measure.seed)[0].tolist()
+    places = shuffled_places(np.array([word]), [text.document], measure.seed)[0].tolist()
+    words = [form for form, role in zip(text.forms, text.roles, strict=True) if role == WORD]
+    name = [
+        word[i] and form[0].isupper() and len(form) > 1 and form.lower() not in words and words.count(form) <= measure.rare
+        for i, form in enumerate(text.forms)
+    ]
     values: dict[str, Value] = {"previous_token": (sum(a[i, i - 1] for i in range(2, n)), n - 2) if n > 2 else None}
-    for ending, x in (("", tokens[0].tolist()), ("_shuffled", shuffled)):
+    for ending, order in (("", list(range(n))), ("_shuffled", places)):
+        x, named = [text.forms[j] for j in order], [name[j] for j in order]
         induction = [[j for j in range(1, i + 1) if word[j - 1] and x[j - 1] == x[i]] if word[i] else [] for i in range(n)]
         duplicate = [[j for j in range(i) if word[j] and x[j] == x[i]] if word[i] else [] for i in range(n)]
-        for name, sets in (("induction", induction), ("duplicate", duplicate)):
+        before = [duplicate[i + 1] if i + 1 < n and named[i + 1] else [] for i in range(n)]
+        of_names = [own if named[i] else [] for i, own in enumerate(induction)]
+        for quantity, sets in (("induction", induction), ("duplicate", duplicate), ("name_induction", of_names), ("name_copy", before)):
             rows = [i for i in range(n) if sets[i]]
-            values[name + ending] = (sum(a[i, j] for i in rows for j in sets[i]), len(rows)) if rows else None
+            values[quantity + ending] = (sum(a[i, j] for i in rows for j in sets[i]), len(rows)) if rows else None
     return values
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from headscope.results.results import Results
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
-from helpers.recipe_material import save_slice, save_small
+from helpers.recipe_material import save_slice, save_small, save_small_decoder
 from helpers.toy import ToyStudy
 
 # The settings of each study, by its name in the registry. They should give at least two jobs and, if possible, every
@@ -28,6 +28,9 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
         "tasks": ["pos"], "limit": 24, "checks": 1, "seeds": 2, "hidden": 8, "test": 0.4, "max_length": 64, "searched": 20,
     },
     "keywords": {"folds": 2, "max_length": 64},
+    "in_context": {
+        "model": "decoder", "chosen_on": ["repeats:8x6@1"], "heads": [1, 2], "draws": 2, "max_length": 32, "limit": 12,
+    },
     "twins": {"other": "other", "limit": 12, "batch_tokens": 64, "shard_tokens": 128},
 }  # fmt: skip
 REPLICATES = 10
@@ -35,7 +38,7 @@ REPLICATES = 10
 NEEDY: Mapping[str, Mapping[str, Any]] = {"flow": {"parts": ["trees"]}, "edge_probe": {"tasks": ["pos"]}}
 # Studies that can be made of plain text whatever their settings are, and those that read no more of a text than the
 # model can.
-PLAIN, CUT = ("toy", "ablation", "twins"), ("keywords",)
+PLAIN, CUT = ("toy", "ablation", "twins", "in_context"), ("keywords",)
 # What must be given beside a file.
 BESIDE: Mapping[str, Mapping[str, Any]] = {"run": {"by": ["next"]}}
 _RECIPE = """
@@ -93,6 +96,7 @@ class SmallStudies:
         self.material.mkdir()
         save_small(self.material / "model", layers=2)
         save_small(self.material / "other", layers=3)
+        save_small_decoder(self.material / "decoder")
         save_slice(self.material).rename(self.material / "excerpt.conllu")
         (self.material / "plain.txt").write_text("The dog barked at it.\n\nIt ran away.\n")
         (self.material / "words.txt").write_text("voted purchase\n")

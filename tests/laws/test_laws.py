@@ -37,7 +37,7 @@ TRIED: list[tuple[str, dict[str, Any]]] = [
     ("sinks", {}),
     ("sinks", {"tokens": 3, "threshold": 0.4, "seen": 0.0, "average": "token"}),
     ("sequences", {}),
-    ("sequences", {"seed": 3, "average": "token"}),
+    ("sequences", {"seed": 3, "average": "token", "rare": 2}),
     ("trees", {}),
     ("trees", {"punct": "include", "average": "example", "heads": ("1-1",)}),
     ("relations", {"least": 1}),

@@ -17,11 +17,11 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.engine.spec import make_spec
-from headscope.errors import RunError
+from headscope.errors import MeasureError, RunError
 from headscope.figures import draw
 from headscope.gallery.examples import window
 from headscope.measures import make
-from headscope.measures.sequences import earlier_copies, shuffled_tokens
+from headscope.measures.sequences import earlier_copies, shuffled_places
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.report.summary import sentences
@@ -58,17 +58,32 @@ def test_a_token_with_several_copies_attends_to_all_of_them() -> None:
     assert_allclose(table.where(quantity="duplicate_shuffled")["value"], (1 / 2 + 2 / 3) / 2, rtol=1e-6)
 
 
+def test_names_by_hand() -> None:
+    """`Anna met Bo . Anna`: the name's copy is the first token. `The` is no name beside `the`, nor is `He` that occurs
+    three times where a name may occur twice.
+    """
+    rng = np.random.default_rng(1)
+    tokens = ["The", "the", "Anna", "met", "He", "The", "He", ".", "He", "Anna"]
+    maps = np.tril(rng.random((10, 10)))
+    maps /= maps.sum(1, keepdims=True)
+    table = hs.measure(maps[None, None], tokens, {"sequences": {"rare": 2}}, causal=True)["sequences"].table
+    values = dict(zip(table["quantity"], zip(table["value"], table["baseline"], strict=True), strict=True))
+    assert_allclose(values["name_induction"], (maps[9, 3], 1 / 10), rtol=1e-6)
+    assert_allclose(values["name_copy"], (maps[8, 2], 1 / 9), rtol=1e-6)
+    with pytest.raises(MeasureError, match="rare is 1"):
+        make("sequences", {"rare": 1})
+
+
 def test_shuffled_texts_have_the_same_words_and_depend_on_document_and_seed_alone() -> None:
-    tokens = np.arange(2 * 40).reshape(2, 40)
     words = np.ones((2, 40), dtype=bool)
     words[:, 0] = False
-    first = shuffled_tokens(tokens, words, ["a", "b"], 0)
-    assert (first[:, 0] == tokens[:, 0]).all()
-    assert (np.sort(first, 1) == tokens).all()
-    assert (first != tokens)[:, 1:].mean() > 0.8
-    assert (shuffled_tokens(tokens[1:], words[1:], ["b"], 0) == first[1:]).all()
-    assert (shuffled_tokens(tokens, words, ["a", "b"], 1) != first).any()
-    assert (first[0] != first[1] - 40).any()
+    first = shuffled_places(words, ["a", "b"], 0)
+    assert (first[:, 0] == 0).all()
+    assert (np.sort(first, 1) == np.arange(40)).all()
+    assert (first != np.arange(40))[:, 1:].mean() > 0.8
+    assert (shuffled_places(words[1:], ["b"], 0) == first[1:]).all()
+    assert (shuffled_places(words, ["a", "b"], 1) != first).any()
+    assert (first[0] != first[1]).any()
 
 
 def test_copies_are_those_of_one_text() -> None:
@@ -131,7 +146,7 @@ def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, m
         spec = make_spec({"corpus": corpus, "measures": {"sequences": {}}, "limit": 12, "max_length": 40, "replicates": 10})
         with monkeypatch.context() as patch:
             fused = execute(spec, model=model, gallery=0)
-            patch.setattr(Model, "needs_maps", "to compare")
+            patch.setitem(vars(model), "needs_maps", "to compare")
             mapped = execute(spec, model=model, gallery=0)
         for table in ("sequences", "sequences_layers"):
             for column in ("value", "baseline", "n"):

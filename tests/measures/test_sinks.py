@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.core.batch import WORD, PlaceTest, stack
+from headscope.core.tally import Tally
+from headscope.corpora import read
+from headscope.encoding.texts import Encoder
 from headscope.engine.spec import make_spec
 from headscope.errors import MeasureError
 from headscope.measures import make
+from headscope.models import capture
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.report.summary import sentences
@@ -86,12 +91,37 @@ def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, m
     assert model.needs_maps is None
     spec = make_spec({"measures": {"sinks": {"tokens": 16}, "tokens": {}}, "limit": 12, "max_length": 40, "replicates": 10})
     fused = execute(spec, model=model, gallery=0)
-    monkeypatch.setattr(Model, "needs_maps", "to compare")
+    monkeypatch.setitem(vars(model), "needs_maps", "to compare")
     mapped = execute(spec, model=model, gallery=0)
     for table in ("sinks", "sinks_layers", "sinks_model", "tokens"):
         for column in ("value", "low", "high", "baseline", "n"):
             assert_allclose(fused[table][column], mapped[table][column], rtol=2e-5, atol=1e-6, err_msg=f"{table} {column}")
     assert max(fused["sinks"].where(quantity="sink_first")["n"]) > 0
+
+
+def test_the_size_of_the_value_of_the_key_that_receives_most(mini_decoder: Model) -> None:
+    """Text by text and head by head, from the maps of eager attention and what goes out of the value projections."""
+    texts = list(Encoder(mini_decoder.tokenizer, max_length=40).texts(read("repeats:6x3"), Tally()))
+    heads, kept = 8, list[torch.Tensor]()
+    layers = [module for name, module in mini_decoder.network.named_modules() if name.endswith("v_proj")]
+    hooks = [module.register_forward_hook(lambda module, args, output: kept.append(output)) for module in layers]
+    expected = np.zeros((len(layers), heads))
+    for text in texts:
+        kept.clear()
+        maps = capture.from_outputs(mini_decoder.network, mini_decoder.inputs([text]))[0]["attentions"]
+        for layer, (weights, values) in enumerate(zip(maps, kept, strict=True)):
+            norms = values[0].reshape(len(text), 4, -1).norm(dim=-1).numpy()  # [key, kv head]
+            for head in range(heads):
+                seen = [float(weights[0, head, k:, k].mean()) for k in range(len(text)) if 2 * (len(text) - k) >= len(text)]
+                own = norms[:, head // 2]
+                expected[layer, head] += own[int(np.argmax(seen))] / own.mean() / len(texts)
+    for hook in hooks:
+        hook.remove()
+    table = hs.run(mini_decoder, "repeats:6x3", ["sinks"], max_length=40, replicates=0, gallery=0)["sinks"].table.where(
+        quantity="value_norm"
+    )
+    assert_allclose(table["value"], expected.ravel(), rtol=1e-4)
+    assert (set(table["baseline"]), set(table["n"])) == ({1.0}, {3})
 
 
 def test_findings_name_the_sink_with_its_interval_and_baseline() -> None:

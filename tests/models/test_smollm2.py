@@ -28,6 +28,20 @@ def test_its_strongest_induction_heads() -> None:
     assert names[0] == "19-7"
     assert set(names) >= {"18-4", "18-5"}
     assert rows["value"][0] == pytest.approx(0.88, abs=0.06)
+    others = {"previous_token": ({"17-1": 0.87, "12-2": 0.85}, 0.06), "duplicate": ({"9-1": 0.64, "15-4": 0.61}, 0.15)}
+    for quantity, (heads, within) in others.items():
+        rows = run["sequences"].table.where(quantity=quantity).sort("value", descending=True).head(2)
+        found = {f"{row['layer']}-{row['head']}": row["value"] for row in rows}
+        assert found == pytest.approx(heads, abs=within), quantity
+
+
+def test_what_it_gains_from_its_context() -> None:
+    """METHODS §20, on another draw: a loss of 14.1 nats on the first copy, 3.3 on the second."""
+    study = hs.in_context(FILE, "repeats:50x8", "repeats:50x8@1", heads=5, draws=1, max_length=128, replicates=0)
+    value = {(row["quantity"], row["off"]): row["value"] for row in study["summary"]}
+    assert value["first_copy", "none"] == pytest.approx(14.1, abs=0.7)
+    assert value["second_copy", "none"] == pytest.approx(3.3, abs=0.7)
+    assert value["copy_drop", "strongest"] < value["copy_drop", "random"] - 1
 
 
 @pytest.mark.parametrize(

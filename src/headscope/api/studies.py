@@ -150,6 +150,28 @@ def ablate(
     return study("ablation", model, out, corpus=corpus, **settings)
 
 
+def in_context(
+    model: GivenModel = "mini-decoder",
+    corpus: Texts = "repeats:50",
+    chosen_on: Texts = "repeats:50@1",
+    out: str | Path | None = None,
+    **settings: Any,
+) -> StudyResult:
+    """What a language model gains from its context, with and without its strongest induction heads (Olsson et al.
+    2022).
+
+    Heads are chosen on the texts of `chosen_on` and scored on those of `corpus`. `settings` are those of a
+    specification (docs/in-context.md): `heads`, `draws`, `by`, `how`, `early`, `late`, `width`, `max_length`, `limit`,
+    ... A loaded model needs `head=True`.
+
+    >>> import headscope as hs
+    >>> study = hs.in_context("mini-decoder", "repeats:10x4", "repeats:10x4@1", heads=1, draws=1, replicates=0)
+    >>> study["in_context_effects"].columns[:4]
+    ['quantity', 'heads', 'effect', 'difference']
+    """
+    return study("in_context", model, out, corpus=corpus, chosen_on=chosen_on, **settings)
+
+
 def probe_attention(
     model: GivenModel = "mini",
     corpus: Texts = "sampler",

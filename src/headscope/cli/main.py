@@ -45,6 +45,7 @@ app = typer.Typer(
     headscope twins mini bert-base-uncased   which heads of two models do
     headscope flow --out FLOW                how words bear on each other, and what that goes with
     headscope ablate --out ABLATED           which heads are needed
+    headscope in-context --out CONTEXT       what a language model gains from its context, and by which heads
     headscope probe attention --out PROBE    how much of a tree all heads together hold
     headscope probe edge --out EDGE          in which layers it knows what
     headscope probe structural --out PROBE   whether trees lie in its vectors

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Option = typer.Option
 _FIRST, _LAST = (
-    ("model", "corpus", "dev", "look"),
+    ("model", "corpus", "dev", "look", "chosen_on"),
     ("cache", "cache_limit", "max_length", "limit", "limit_dev", "format", "on_error", "replicates", "seed", "dtype"),
 )
 _NONE = "none"  # an empty list

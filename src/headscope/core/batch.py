@@ -207,7 +207,8 @@ class MapBatch:
 
     `maps` are the weights, or makes them when a measure first asks for `weights`; they are None where only the
     statistics of rows are known: `rows` then, within the `reach` of each row, and `even_rows` for a head that attends
-    evenly. `scores`, if a measure needs them, are what its weights can be worked out from. `tokens`, where maps between
+    evenly. `scores`, if a measure needs them, are what its weights can be worked out from, and `value` the vectors that
+    rows are made of, where they are known. `tokens`, where maps between
     words can be had so, is what they are made of: a measure that needs little of them reads it instead. `index` is the
     site's number in `layout`; `visible` says which positions a row may attend to, where the model's mask is known
     (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap
@@ -231,6 +232,7 @@ class MapBatch:
     reach: Reach | None = None
     scores: AttentionScores | None = field(default=None, repr=False, compare=False)
     even_rows: Callable[[], RowSums] | None = field(default=None, repr=False, compare=False)
+    value: Float[torch.Tensor, "batch kv_head key d"] | None = field(default=None, repr=False, compare=False)
     slices: Int[np.ndarray, "batch"] = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False, compare=False)
 
     @cached_property
@@ -278,8 +280,8 @@ class MapBatch:
     def even(self) -> MapBatch:
         """The same batch with one head that attends evenly to all it can see: the baseline of a surface statistic."""
         if self.maps is None and self.even_rows is not None:
-            return replace(self, rows=self.once("even rows", self.even_rows), scores=None)
-        return replace(self, maps=self.once("even", self._even), tokens=None, rows=None)
+            return replace(self, rows=self.once("even rows", self.even_rows), scores=None, value=None)
+        return replace(self, maps=self.once("even", self._even), tokens=None, rows=None, value=None)
 
     def _even(self) -> Float[torch.Tensor, "batch 1 query key"]:
         import torch

@@ -88,7 +88,8 @@ class Reach:
 @dataclass(frozen=True)
 class AttentionScores:
     """What attention weights are made of: queries, keys, their scale, what rows can see, how many rows and keys of each
-    text are no padding, and the log-sum-exp of each row. The weight of a pair it can see is e^(score - log).
+    text are no padding, and the log-sum-exp of each row. The weight of a pair it can see is e^(score - log). The
+    values that rows are made of come with them where attention was computed, not made up.
     """
 
     query: Float[torch.Tensor, "batch head query d"]
@@ -97,3 +98,4 @@ class AttentionScores:
     reach: Reach
     lengths: tuple[Int[torch.Tensor, "batch"], Int[torch.Tensor, "batch"]]
     logs: Float[torch.Tensor, "batch head query"]
+    value: Float[torch.Tensor, "batch kv_head key d"] | None = None

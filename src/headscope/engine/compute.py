@@ -41,7 +41,7 @@ from headscope.stats.rows import even_statistics
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
 
-    from headscope.models.capture import Consumer
+    from headscope.models.capture import Consumer, ValueConsumer
 
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")  # as CUDA and torch on a CPU say it
 LOOK = 512  # tokens of the texts whose maps are all held at once
@@ -145,6 +145,7 @@ class BatchView:
             reach=reach,
             scores=scores if rows.needs.scores else None,
             even_rows=even,
+            value=scores.value if rows.needs.scores else None,
             slices=self._slices,
         )
 
@@ -224,10 +225,11 @@ class Accumulator:
         weights: Float[torch.Tensor, "b h q k"],
         visible: Bool[torch.Tensor, "b q k"] | None = None,
         again: Callable[[], Later] | None = None,
+        value: Float[torch.Tensor, "b kv k d"] | None = None,
     ) -> None:
         """Let every measure see one site's maps; `index` counts the plan's sites."""
         with timing("rows and columns of maps"):
-            tokens = view.tokens(self._plan, index, weights, visible, again)
+            tokens = replace(view.tokens(self._plan, index, weights, visible, again), value=value)
             if self._needs:  # those measures share them
                 tokens = replace(tokens, rows=row_sums(tokens, reduce(or_, self._needs)))
         levels: dict[Level, MapBatch] = {"token": tokens}
@@ -310,7 +312,7 @@ class ShardRunner:
                         if levels and needs is not None:
                             passes.append((batch, self._stream_rows(batch, view, needs, accumulator)))
                         elif levels:
-                            self._stream(batch, lambda index, *seen, view=view: accumulator.add(view, index, *seen))
+                            self._stream_maps(batch, view, accumulator)
                     for slope in accumulator.by_slope:
                         with timing("the model's backward pass"):
                             self._differentiate(batch, slope, accumulator)
@@ -356,6 +358,15 @@ class ShardRunner:
     def makes_no_maps(self) -> bool:
         """Whether a run of all measures needs statistics of rows alone, which the model gives without maps."""
         return self._needs() is not None
+
+    def _stream_maps(self, batch: Sequence[Encoded], view: BatchView, accumulator: Accumulator) -> None:
+        """Measure the maps of a batch."""
+        values: dict[int, torch.Tensor] = {}
+
+        def take(index: int, weights: torch.Tensor, visible: torch.Tensor | None, again: Callable[[], Later] | None) -> None:
+            accumulator.add(view, index, weights, visible, again, values.pop(index, None))
+
+        self._stream(batch, take, values.__setitem__)
 
     def _stream_rows(self, batch: Sequence[Encoded], view: BatchView, needs: RowNeeds, accumulator: Accumulator) -> Finite:
         """Measure a batch without making its maps; what is returned says later whether all was finite."""
@@ -436,12 +447,13 @@ class ShardRunner:
         self._stream(batch, keep)
         return found
 
-    def _stream(self, batch: Sequence[Encoded], consume: Consumer) -> None:
+    def _stream(self, batch: Sequence[Encoded], consume: Consumer, values: ValueConsumer | None = None) -> None:
         place = {site: index for index, site in enumerate(self.plan.chosen)}
         self.model.stream(
             self.model.inputs(batch),
             lambda site, *seen: consume(place[site], *seen),
             frozenset(self.plan.chosen),
+            None if values is None else lambda site, value: values(place[site], value),
         )
 
 

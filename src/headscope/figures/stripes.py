@@ -32,6 +32,7 @@ def draw(results: Results, kind: str | None = None, quantity: str = "induction")
     kind = choose_kind(results, list(NEEDS), kind)
     rows = sorted((row for row in results["sequences"].where(kind=kind, quantity=quantity) if row["n"]), key=lambda row: -row["value"])
     values = {HeadId(row["kind"], row["layer"] - 1, row["head"] - 1): row["value"] for row in rows}
+    called = dict(zip(values, map(results.head_of, rows), strict=True))
     examples = {head: example for head in values for example in _examples(results, head, quantity)}
     shown = list(examples.items())[:MOST]
     if not shown:
@@ -49,7 +50,7 @@ def draw(results: Results, kind: str | None = None, quantity: str = "induction")
             axes.tick_params(length=0)
             axes.grid(visible=False)
             axes.set_xlabel("attended to")
-            axes.set_title(f"Head {head}: {quantity} {values[head]:.2f}", fontsize=9, loc="left")
+            axes.set_title(f"Head {called[head]}: {quantity} {values[head]:.2f}", fontsize=9, loc="left")
         figure.axes[0].set_ylabel("attending")
         figure.colorbar(image, ax=figure.axes, shrink=0.7, label="attention weight")
         sign(figure, f"{len({example.text for _, example in shown})} of {rows[0]['n']} texts", results.signature)

@@ -166,7 +166,7 @@ class HeadMeans(Measure):
         waiting: dict[int, _Seen] = batch.shared.setdefault((me, "waiting"), {})
         if batch.maps is None and not self._needs_scores:  # what is known of rows is small: all sites of a kind are looked at together
             together: list[MapBatch] = batch.shared.setdefault((me, "rows", batch.site.kind), [])
-            together.append(batch if batch.scores is None else replace(batch, scores=None))
+            together.append(batch if batch.scores is None else replace(batch, scores=None, value=None))
             if len(together) == sum(batch.layout.sites[index].kind == batch.site.kind for index in asked):
                 del batch.shared[me, "rows", batch.site.kind]
                 waiting |= self._observe_together(together)

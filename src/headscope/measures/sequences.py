@@ -14,8 +14,10 @@ from headscope.core.batch import IS_WORD, MapBatch
 from headscope.core.rows import RowNeeds
 from headscope.core.transfer import to_device
 from headscope.encoding.choices import Overlong, Unit
+from headscope.errors import MeasureError
 from headscope.measures.means import HeadMeans
 from headscope.measures.weights.blocks import pair_weights
+from headscope.measures.weights.names import capitalised_names, seldom
 from headscope.stats.bootstrap import GOLDEN, keys_of, mix
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
     from headscope.measures.means import Counts, Sums
 
-QUANTITIES = ("induction", "duplicate", "previous_token", "induction_shuffled", "duplicate_shuffled")
+_COPIES = ("induction", "duplicate", "name_induction", "name_copy")
+QUANTITIES = (*_COPIES[:2], "previous_token", *_COPIES[2:], *(f"{name}_shuffled" for name in _COPIES))
 
 
 class TokenPairs(NamedTuple):
@@ -38,6 +41,10 @@ class TokenPairs(NamedTuple):
     def after(self) -> TokenPairs:
         """The same rows with the key after each."""
         return self._replace(column=self.column + 1)
+
+    def before(self) -> TokenPairs:
+        """The same keys with the row before each: the token that a repeated one follows."""
+        return self._replace(row=self.row - 1)
 
 
 class PairIndex(NamedTuple):
@@ -55,8 +62,11 @@ class Sequences(HeadMeans):
     """Mean weight on earlier copies of a token (`duplicate`), on the tokens after them (`induction`), and on the
     previous token. METHODS §20, the natural form: rows are the tokens that occurred before in the text.
 
-    On sequences that are written twice these are the scores of the second copy. `…_shuffled` are the same sets of a
-    text whose words were put in another order, drawn by `seed` and the document. Special tokens are in no set.
+    On sequences that are written twice these are the scores of the second copy. `name_induction` is induction at
+    names that occurred before, `name_copy` the weight of the token before such a name on the earlier copies of the
+    name: names are capitalised tokens that the text has not in lower case, and at most `rare` times. `…_shuffled` are
+    the same sets of a text whose words were put in another order, drawn by `seed` and the document. Special tokens are
+    in no set.
     """
 
     name: ClassVar[str] = "sequences"
@@ -65,9 +75,14 @@ class Sequences(HeadMeans):
     natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "window")
 
     seed: int = 0
+    rare: int = 5
+
+    def __post_init__(self) -> None:
+        if self.rare < 2:
+            raise MeasureError(f"sequences: rare is {self.rare}", "Use 2 or more: a name that occurs once has no earlier copy")
 
     def quantities(self) -> tuple[str, ...]:
-        """`induction`, `duplicate`, `previous_token`, `induction_shuffled`, `duplicate_shuffled`."""
+        """`induction`, `duplicate`, `previous_token`, `name_induction`, `name_copy`; all but the third `…_shuffled`."""
         return QUANTITIES
 
     def defined(self, kind: str, quantity: str) -> bool:
@@ -90,13 +105,23 @@ class Sequences(HeadMeans):
     def _pairs(self, batch: MapBatch) -> PairIndex:
         """The pairs of each quantity, in the order of `quantities`."""
         tokens, words = batch.queries.positions, batch.queries.chosen("word", IS_WORD)
-        earlier = earlier_copies(tokens, words)
-        shuffled = earlier_copies(shuffled_tokens(tokens, words, batch.documents, self.seed), words)
-        quantities = (earlier.after(), earlier, _previous(batch.queries.roles >= 0), shuffled.after(), shuffled)
+        names = capitalised_names(batch.queries) & seldom(tokens, self.rare)
+        order = shuffled_places(words, batch.documents, self.seed)
+        own = self._copies(tokens, words, names)
+        shuffled = self._copies(*(np.take_along_axis(array, order, 1) for array in (tokens, words, names)))
+        quantities = (*own[:2], _previous(batch.queries.roles >= 0), *own[2:], *shuffled)
         sizes = np.concatenate([np.bincount(pairs.text, minlength=len(tokens)) for pairs in quantities])
         columns = (np.concatenate(part) for part in list(zip(*quantities, strict=True))[:3])
         text, row, column, number = (to_device(part, batch.device) for part in (*columns, sizes))
         return PairIndex(text, row, column, number, np.stack([pairs.rows for pairs in quantities], 1))
+
+    @staticmethod
+    def _copies(
+        tokens: Int[np.ndarray, "batch position"], words: Bool[np.ndarray, "batch position"], names: Bool[np.ndarray, "batch position"]
+    ) -> tuple[TokenPairs, ...]:
+        """The pairs of `_COPIES`."""
+        earlier, earlier_names = earlier_copies(tokens, words), earlier_copies(tokens, names)
+        return earlier.after(), earlier, earlier_names.after(), earlier_names.before()
 
 
 def earlier_copies(tokens: Int[np.ndarray, "batch position"], words: Bool[np.ndarray, "batch position"]) -> TokenPairs:
@@ -116,17 +141,17 @@ def earlier_copies(tokens: Int[np.ndarray, "batch position"], words: Bool[np.nda
     return TokenPairs(text[row], place[row], place[column], counted)
 
 
-def shuffled_tokens(
-    tokens: Int[np.ndarray, "batch position"], words: Bool[np.ndarray, "batch position"], documents: Sequence[str], seed: int
-) -> Int[np.ndarray, "batch position"]:
-    """The tokens with the words of each text in another order, drawn by the seed and the document."""
+def shuffled_places(words: Bool[np.ndarray, "batch position"], documents: Sequence[str], seed: int) -> Int64[np.ndarray, "batch position"]:
+    """For each position the one whose token stands there if the words of each text are put in another order, drawn by
+    the seed and the document.
+    """
     text, place = words.nonzero()
     salt = mix(keys_of(documents).view(np.uint64) ^ mix(np.array([seed], dtype=np.uint64) + GOLDEN))
     draws = mix(salt[text] + place.astype(np.uint64) * GOLDEN)
     order = np.lexsort((draws, text))
-    shuffled = tokens.copy()
-    shuffled[text, place] = tokens[text[order], place[order]]
-    return shuffled
+    places = np.tile(np.arange(words.shape[1]), (len(words), 1))
+    places[text, place] = place[order]
+    return places
 
 
 def _previous(valid: Bool[np.ndarray, "batch position"]) -> TokenPairs:

@@ -22,11 +22,12 @@ from headscope.stats.rows import sum_plogp
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
 
-    from headscope.measures.means import Counts, Sums
+    from headscope.measures.means import Counts, Even, Sums
 
 PLACES = ("first", "sep", "punct", "other")  # where a sink can be; the first that fits
+_UNBOUNDED = ("entropy_without_first", "value_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,8 @@ class Sinks(HeadMeans):
     A text's sink is the key with the largest alpha, if that is above `threshold`. Only keys that at least the share
     `seen` of all rows see can be sinks: the last tokens of a causal text are seen by few rows, and any head gives one
     of them much. `sink_first` is Gu et al.'s share: alpha of the first token in the first `tokens` rows is above
-    `threshold`; shorter texts do not count.
+    `threshold`; shorter texts do not count. `value_norm` is the size of the value vector of the key with the largest
+    alpha, divided by the mean size over all keys of the text.
     """
 
     name: ClassVar[str] = "sinks"
@@ -56,13 +58,13 @@ class Sinks(HeadMeans):
 
     def quantities(self) -> tuple[str, ...]:
         """`to_first`, `sink_first`, `alpha`, `at_first`, `at_sep`, `at_punct`, `at_other`, `entropy_without_first`,
-        `sink_mass`.
+        `value_norm`, `sink_mass`.
         """
-        return "to_first", "sink_first", "alpha", *(f"at_{place}" for place in PLACES), "entropy_without_first", "sink_mass"
+        return "to_first", "sink_first", "alpha", *(f"at_{place}" for place in PLACES), *_UNBOUNDED, "sink_mass"
 
     def bounds(self, quantity: str) -> tuple[float, float]:
-        """Shares, but for the entropy."""
-        return (0.0, np.inf) if quantity == "entropy_without_first" else self.within
+        """Shares, but for the entropy and the ratio of sizes."""
+        return (0.0, np.inf) if quantity in _UNBOUNDED else self.within
 
     def counts_texts(self, quantity: str) -> bool:
         """Where the sink is, and whether there is one, holds in a text or does not."""
@@ -73,9 +75,19 @@ class Sinks(HeadMeans):
         return kind != "cross"
 
     def shown(self, means: Float[np.ndarray, "quantity head"]) -> list[int]:
-        """All; `sink_mass` only if some head has a learned sink. Rows in bfloat16 miss 1 by up to 0.004."""
-        sink = len(means) - 1
-        return [number for number in range(len(means)) if number != sink or (np.abs(means[sink]) > 0.01).any()]
+        """All; `value_norm` only where values are known, and `sink_mass` only if some head has a learned sink. Rows in
+        bfloat16 miss 1 by up to 0.004.
+        """
+        sizes, sink = len(means) - 2, len(means) - 1
+        hidden = {sizes} if np.isnan(means[sizes]).all() else set()
+        hidden |= set() if (np.abs(means[sink]) > 0.01).any() else {sink}
+        return [number for number in range(len(means)) if number not in hidden]
+
+    def baseline(self, batch: MapBatch) -> Even:
+        """What even attention gives; for `value_norm` 1, the size of a value like all others."""
+        even = super().baseline(batch).clone()
+        even[:, -2] = 1.0
+        return even
 
     def row_needs(self) -> RowNeeds | None:
         """The weight on the first key, and the scores for all other weights."""
@@ -100,17 +112,19 @@ class Sinks(HeadMeans):
         first = rows.needs.column("first")
         at_first = rows.over(self._cut)[..., first] / self.tokens > self.threshold
         received, entropy = _received(batch)
-        alpha, places = self._sinks(batch, received)
-        sums = [rows.over("notfirst")[..., first], at_first, alpha, *places, entropy, rows.over("all")[..., SINK]]
+        alpha, key, places = self._sinks(batch, received)
+        sizes = torch.zeros_like(alpha) if batch.value is None else _relative_sizes(batch.value, batch).gather(-1, key[..., None])[..., 0]
+        sums = [rows.over("notfirst")[..., first], at_first, alpha, *places, entropy, sizes, rows.over("all")[..., SINK]]
         several = (lengths > 1).astype(np.float64)
         has_sep = several * batch.keys.chosen("sep", group("sep")).any(1)
-        counted = [lengths - 1, lengths >= self.tokens, several, several, has_sep, several, several, lengths - 1, lengths]
+        known = several * float(batch.value is not None)
+        counted = [lengths - 1, lengths >= self.tokens, several, several, has_sep, several, several, lengths - 1, known, lengths]
         return torch.stack([values.to(alpha.dtype) for values in sums], 1), np.stack(counted, 1).astype(np.float64)
 
     def _sinks(
         self, batch: MapBatch, received: Float[torch.Tensor, "batch head key"]
-    ) -> tuple[Float[torch.Tensor, "batch head"], list[Float[torch.Tensor, "batch head"]]]:
-        """The largest alpha of each head, and for each place whether the sink is there."""
+    ) -> tuple[Float[torch.Tensor, "batch head"], Int[torch.Tensor, "batch head"], list[Float[torch.Tensor, "batch head"]]]:
+        """The largest alpha of each head, its key, and for each place whether the sink is there."""
         device = received.device
         rows = batch.once(("rows that see a key", device), lambda: rows_that_see(batch).to(device))
         least = to_device(self.seen * batch.queries.lengths, device).to(rows.dtype)
@@ -118,7 +132,7 @@ class Sinks(HeadMeans):
         most, key = alpha.max(-1)
         places = batch.once(("places of sinks", device), lambda: _places(batch).to(device))
         there = places.gather(-1, key[:, None].expand(-1, len(PLACES), -1)) & (most > self.threshold)[:, None]
-        return most, list(there.unbind(1))
+        return most, key, list(there.unbind(1))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Heads and layers; and `sinks_model`, the mean over all heads of a kind."""
@@ -140,6 +154,13 @@ def _received(batch: MapBatch) -> tuple[Float[torch.Tensor, "batch head key"], F
         rest = torch.where(mass > 0, mass.log() - plogp / mass, 0).clamp_min(0)
         entropy.append(rest[..., int(rows.start == 0) :].sum(-1))
     return torch.stack(received).sum(0), torch.stack(entropy).sum(0)
+
+
+def _relative_sizes(value: Float[torch.Tensor, "batch kv_head key d"], batch: MapBatch) -> Float[torch.Tensor, "batch head key"]:
+    """The norm of each key's value vector, divided by the mean over the keys of its text, for each query head."""
+    norms: torch.Tensor = value.float().norm(dim=-1) * batch.keys.valid(value.device)[:, None]
+    means = norms.sum(-1, keepdim=True) / to_device(batch.keys.lengths, value.device).to(norms.dtype)[:, None, None]
+    return (norms / means.clamp_min(1e-30)).repeat_interleave(batch.site.heads // value.shape[1], 1)
 
 
 def _places(batch: MapBatch) -> torch.Tensor:

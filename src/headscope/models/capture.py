@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), and
     # what makes a way to get rows of the maps again (None: the maps are held anyway).
     Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
+    # What takes a site's number and the values of its keys, before the maps.
+    ValueConsumer = Callable[[int, Float[torch.Tensor, "batch kv_head key d"]], None]
 
     # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs
     # and maps.
@@ -52,7 +54,7 @@ _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | No
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was
-    applied, and rows of the maps worked out again from queries and keys.
+    applied, rows of the maps worked out again from queries and keys, and the values.
     """
 
     module: torch.nn.Module
@@ -60,6 +62,7 @@ class Call:
     weights: torch.Tensor
     mask: torch.Tensor | None
     rows: Later
+    value: torch.Tensor | None = None
 
     def later(self) -> Later:
         """`rows`, if the last row comes out as it did when the model ran."""
@@ -142,7 +145,8 @@ class _Tap:
         if not self.wanted(index):
             return unwatched(eager, module, *args, **kwargs)
         output, weights = eager(module, *args, **kwargs)
-        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), partial(_rows, eager, module, args, kwargs)))
+        again = partial(_rows, eager, module, args, kwargs)
+        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), again, args[2]))
         return output, None
 
 
@@ -327,8 +331,10 @@ def stream(
     inputs: Mapping[str, torch.Tensor],
     consume: Consumer,
     wanted: frozenset[int] | None = None,
+    values: ValueConsumer | None = None,
 ) -> None:
-    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear.
+    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear, and
+    before them its values to `values`.
 
     A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
     """
@@ -340,6 +346,8 @@ def stream(
         # Layers share a mask; those that do are given one and the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)
+        if values is not None and call.value is not None:
+            values(index, call.value)
         consume(index, call.weights, visible[id(call.mask)][0], call.later)
 
     tap = _Tap(take, lambda index: wanted is None or index in wanted)

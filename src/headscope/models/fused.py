@@ -130,7 +130,7 @@ class _RowTap:
         else:
             output = sdpa(module, *args, **kwargs)[0]
             values, logs = statistics(query, key, scale, reach, counts, members, self._offsets)
-        self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs))
+        self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs, value))
         return output, None
 
     def _reach(self, mask: torch.Tensor | None, causal: bool, rows: int, keys: int, lengths: Lengths) -> Reach:

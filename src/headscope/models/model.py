@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from jaxtyping import Int64, Shaped
     from transformers import PreTrainedModel
 
-    from headscope.models.capture import Consumer, Finite
+    from headscope.models.capture import Consumer, Finite, ValueConsumer
     from headscope.models.fused import Reaches, RowConsumer
     from headscope.models.gradients import Taker
     from headscope.models.memory import BackwardMemory
@@ -173,8 +173,16 @@ class Model:
                 )
         return {name: to_device(tensor, self.device) for name, tensor in batch.items()}
 
-    def stream(self, inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None) -> None:
-        """Run the model once and give `consume` each wanted site's attention; an error if it is not finite."""
+    def stream(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        consume: Consumer,
+        wanted: frozenset[int] | None = None,
+        values: ValueConsumer | None = None,
+    ) -> None:
+        """Run the model once and give `consume` each wanted site's attention, and `values` its values before that where
+        they are known; an error if attention is not finite.
+        """
         finite = self.finite()
 
         def take(index: int, weights: torch.Tensor, *seen: Any) -> None:
@@ -182,7 +190,7 @@ class Model:
             consume(index, weights, *seen)
 
         if self.capture == "interface":
-            capture.stream(self.network, self.sites, inputs, take, wanted)
+            capture.stream(self.network, self.sites, inputs, take, wanted, values)
         else:
             outputs, _ = capture.from_outputs(self.network, inputs)
             for index, maps in enumerate(maps for group in outputs.values() for maps in group):

@@ -13,6 +13,7 @@ _SEQUENCES = {
     "induction": ("Induction", "the token after an earlier copy of the token"),
     "duplicate": ("Duplicate tokens", "an earlier copy of the token"),
     "previous_token": ("Previous token", "the token before"),
+    "name_induction": ("Rare names", "the token after an earlier copy of the name"),
 }
 _CLEARLY = 0.1  # above the baseline, from where a head is named
 _NAMED = 5  # heads
@@ -71,6 +72,12 @@ def sink_sentences(results: Results) -> list[str]:
             lines.append(
                 f"In the first {options['tokens']} tokens of a text, the first one receives more than {options['threshold']:g} of the "
                 f"attention in {_percent(rows['sink_first'])} of heads and texts (even attention: {rows['sink_first']['baseline']:.0%})."
+            )
+        if "value_norm" in rows:
+            smallest = min(results["sinks"].where(kind=kind, quantity="value_norm"), key=lambda row: row["value"])
+            lines.append(
+                f"The value vector of the token that receives most attention is {_score(rows['value_norm'])} times as large as the mean "
+                f"over the text; that of head {results.head_of(smallest)} {_score(smallest)} times."
             )
     return lines
 

@@ -150,9 +150,14 @@ def skills(measures: Sequence[Measure], tables: Mapping[str, Table], layout: Hea
 
 def _lifts(measure: str, table: Table, number: Mapping[HeadId, int]) -> list[Skill]:
     """All that heads of a table do better than its baseline. Flows are left out: they are parts of `to_sep`. So are
-    `to_first` where it says what `to_cls` says, and scores of shuffled texts.
+    `to_first` where it says what `to_cls` says, scores of names, which are few of the tokens of others, and scores of
+    shuffled texts.
     """
-    left_out = {quantity for quantity in table["quantity"] if is_opening(table, quantity) or quantity.endswith("_shuffled")}
+    left_out = {
+        quantity
+        for quantity in table["quantity"]
+        if is_opening(table, quantity) or quantity.endswith("_shuffled") or quantity.startswith("name_")
+    }
     contest = "label" in table.columns
     names = zip(table["kind"], table["layer"], table["head"], table["quantity"], table["label" if contest else "quantity"], strict=True)
     # Rounded, so that the last bits of a sum, which depend on the size of batches, decide nothing.
