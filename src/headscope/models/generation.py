@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 Stop = Literal["length", "end", "context"]
-# Why a text has no further token.
+# Why a model wrote no more, after "because".
 STOPS: dict[Stop, str] = {
-    "length": "as many tokens as were asked for",
-    "end": "the model ended the text",
-    "context": "the model's longest context was reached",
+    "length": "no more tokens were asked for",
+    "end": "it ended the text",
+    "context": "its longest context was reached",
 }
 TIE = 1e-3  # difference of the two highest logits below which a step is decided by a pass over the text alone
 
@@ -51,6 +51,12 @@ class Decoding:
             raise RunError(f"{self.count} tokens cannot be generated", "Ask for one token or more")
         if not 0 <= self.temperature < float("inf"):
             raise RunError(f"a temperature of {self.temperature} cannot be used", "Use 0 for the most probable token, or a number above 0")
+
+    @property
+    def signature(self) -> str:
+        """What a signature says of it: `generate:40`, or `generate:40|temperature:0.7|seed:1`."""
+        drawn = f"|temperature:{self.temperature:g}|seed:{self.seed}" if self.temperature else ""
+        return f"generate:{self.count}{drawn}"
 
     def described(self) -> str:
         """How tokens were chosen, in words."""
@@ -171,7 +177,6 @@ def _noise(prompt: list[int], step: int, size: int, decoding: Decoding) -> Float
 def end_tokens(model: Model) -> frozenset[int]:
     """The tokens that end a text."""
     whole = whole_of(model)
-    named = [
-        getattr(place, "eos_token_id", None) for place in (whole.config, getattr(whole, "generation_config", None), model.tokenizer.hf)
-    ]
-    return frozenset(int(token) for tokens in named if tokens is not None for token in (tokens if isinstance(tokens, list) else [tokens]))
+    places = whole.config, getattr(whole, "generation_config", None), model.tokenizer.hf
+    named = [getattr(place, "eos_token_id", None) for place in places]
+    return frozenset(token for tokens in named for token in (tokens if isinstance(tokens, list) else [tokens]) if token is not None)

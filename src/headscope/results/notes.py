@@ -81,8 +81,8 @@ def generated_sentence(manifest: Mapping[str, Any]) -> str | None:
     stops = {"end": "were ended by the model", "context": "reached the model's longest context"}
     early = [f"{n:,} {stops[stop]}" for stop, n in said["stopped"].items() if n and stop in stops]
     return (
-        f"Generated text: the model continued {said['texts']:,} prompts by up to {said['asked']:,} tokens, {said['how']}; {share:.0%} of the "
-        f"tokens measured are its own{'; ' + ' and '.join(early) + ' before that' if early else ''}."
+        f"Generated text: the model continued {said['texts']:,} prompts by up to {said['asked']:,} tokens, {said['how']}; {share:.0%} of "
+        f"the tokens measured are its own{'; ' + ' and '.join(early) + ' before that' if early else ''}."
     )
 
 
