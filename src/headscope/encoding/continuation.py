@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -66,7 +67,8 @@ def _forms(before: int, ids: Sequence[int], roles: Sequence[int], tokenizer: Tok
     # A token is decoded after those before it, and what it says begins where the whole characters before it end.
     texts = [tokenizer.decode_after(before, ids[:count]) for count in range(len(ids) + 1)]
     text = texts[-1]
-    bounds = [*(len(part.rstrip(_PART)) for part in texts[:-1]), len(text)]
+    # Part of a character at the end makes parts of whole ones before it, if the tokens are single bytes.
+    bounds = [*accumulate((min(len(part.rstrip(_PART)), len(text)) for part in texts[:-1]), max), len(text)]
     span_at = {place: start for start, end in word_spans(text) for place in range(start, end)}
     forms: list[str] = []
     word_of: list[int] = []
