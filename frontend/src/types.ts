@@ -18,7 +18,7 @@ export interface Side {
   roles: number[]; // WORD, CLS, SEP or SPECIAL for each token
   words: number[]; // for each token its word, an index into `forms`; -1 on special tokens
   forms: string[];
-  generated?: number; // the first token that the model wrote itself; all after it are its own, too
+  generated?: number; // the place of the first token that the model wrote itself, as are all after it; negative if a window begins later
   relations?: [dependent: number, governor: number, label: string][]; // by word
   mentions?: [first: number, last: number, entity: string][]; // by word, both ends included
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -45,7 +47,7 @@ def test_tokens_stay_and_words_are_what_they_say(name: str, written: str, mini_d
         assert text.ids[start:].tolist() == ids[:size]
         own = text.word_of[start:]
         assert own[0] == 2, "the first token begins a word"
-        assert all(after - before in (0, 1) for before, after in zip(own, own[1:], strict=False)), "words follow each other"
+        assert all(after - before in (0, 1) for before, after in pairwise(own)), "words follow each other"
         assert len(text.words) == own[-1] + 1
         said = tokenizer.decode_after(int(text.ids[start - 1]), ids[:size])
         forms = [word.form for word in text.words[2:] if word.form in said]

@@ -114,7 +114,7 @@ def test_a_text_ends_with_the_context() -> None:
     assert (len(prompt) + len(text.ids), text.stopped) == (16, "context")
     assert greedy(model, [(prompt * 4)[:16]], 5) == [Generated((), "context")]
     assert greedy(model, [prompt], 16 - len(prompt))[0].stopped == "length"
-    with pytest.raises(HeadscopeError, match="fills the 16 tokens"):
+    with pytest.raises(HeadscopeError, match="the prompt fills the 16 tokens that "):
         hs.view(model, "The keys to the cabinet are on the table and so on and on and on and on", generate=3)
 
 
@@ -128,7 +128,8 @@ def test_the_rows_of_one_pass_are_those_of_the_steps(name: str) -> None:
 def test_the_rows_of_the_embedded_model_are_those_of_its_steps(writer: Model) -> None:
     model = hs.load("mini-decoder", head=True)  # eager attention is set on it
     view = hs.view(writer, PROMPTS[0], generate=8)
-    assert view.generated == writer.tokenizer.decode_after(int(view.text.ids[view.text.generated_from - 1]), plain(writer, ids_of(writer, PROMPTS[0]), 8))  # type: ignore[operator]
+    prompt = ids_of(writer, PROMPTS[0])
+    assert view.generated == writer.tokenizer.decode_after(prompt[-1], plain(writer, prompt, 8))
     _compare_steps(model, view)
 
 

@@ -69,7 +69,7 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
   );
   const amount = useMemo(() => asked ?? atFirst(rows.length, columns.length, layers), [asked, rows, columns, layers]);
   const { marked } = marking;
-  const steps = useMemo(() => stepsOf(rows, choice), [rows, choice]);
+  const steps = useMemo(() => stepsOf(rows, choice, text), [rows, choice, text]);
   const step = steps[at - 1];
   const known = useMemo(() => {
     const own = step ? [{ side: "row", at: step.row } as const] : [];

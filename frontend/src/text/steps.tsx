@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { fit, visible } from "../charts/labels";
 import type { Choice, Position } from "../data/maps";
+import type { Text } from "../types";
 import { Slider } from "../ui/controls";
 
 /** A step: the place, among the rows shown, of the token that was chosen, and of the one before it, whose output chose it. */
@@ -12,12 +13,11 @@ export interface Step {
   row: number;
 }
 
-/** All steps that rows show: none at the level of words, and none of a text that nobody generated. */
-export function stepsOf(rows: readonly Position[], choice: Choice): Step[] {
-  const first = rows.findIndex((position) => position.generated);
-  if (first < 0 || choice.level === "word") return [];
-  const chosen = rows.map((_, at) => at).slice(Math.max(first, 1));
-  return chosen.map((at, k) => ({ number: k + 1, of: chosen.length, chosen: at, row: at - 1 }));
+/** All steps whose rows are shown: none at the level of words, and none of a text that nobody generated. */
+export function stepsOf(rows: readonly Position[], choice: Choice, { source, window }: Text): Step[] {
+  if (choice.level === "word") return [];
+  const of = (window ? window[1] - window[0] : source.tokens.length) - (source.generated ?? 0);
+  return rows.flatMap(({ generated: number }, at) => (number && rows[at - 1]?.generated === number - 1 ? [{ number, of, chosen: at, row: at - 1 }] : []));
 }
 
 const named = (position: Position | undefined): string => `“${fit(visible(position ?? { text: "" }), 160, 13)}”`;
@@ -33,7 +33,7 @@ export function Steps(props: { steps: readonly Step[]; rows: readonly Position[]
   if (!steps.length) return <p class="hs-note">The model wrote tokens, not words: choose the level “tokens” to go through its steps.</p>;
   return (
     <div class="hs-steps">
-      <Slider label="generation" value={step ? value : 0} min={0} max={steps.length} step={1} text={step ? stepName(step, rows) : `all ${steps.length} steps`} onChange={props.onChange} />
+      <Slider label="generation" value={step ? value : 0} min={0} max={steps.length} step={1} text={step ? stepName(step, rows) : `all ${steps[0]!.of} steps`} onChange={props.onChange} />
       <p class="hs-note" aria-live="polite">
         {step
           ? <>Shown is the row of <bdi>{named(rows[step.row])}</bdi>: its output chose <bdi>{named(rows[step.chosen])}</bdi>.</>

@@ -72,14 +72,12 @@ def encoder_for(
     tags: Tagging | None = None,
 ) -> Encoder:
     """What turns documents into the inputs of a resolved specification, or into those of another unit."""
-    room, too_long = spec.max_length, overlong or spec.overlong or "drop"
-    if spec.prompt_tokens is not None:
-        room, too_long = spec.prompt_tokens + tokenizer.single.size, "truncate"
+    cut = spec.prompt_tokens
     return Encoder(
         tokenizer,
         unit=unit or spec.unit or "sentence",
-        max_length=room,
-        overlong=too_long,
+        max_length=spec.max_length if cut is None else cut + tokenizer.single.size,
+        overlong=overlong or spec.overlong or "drop",
         segment_ids=spec.segment_ids or "pair",
         seed=spec.seed,
         decoder_start=decoder_start,

@@ -68,6 +68,8 @@ class RunSpec(Specification):
         if self.generate is None and (self.prompt_tokens is not None or self.temperature):
             unused = "prompt_tokens" if self.prompt_tokens is not None else "temperature"
             raise ValueError(f"{unused} is for text that is generated: say with generate how many tokens")
+        if self.prompt_tokens is not None and self.overlong not in (None, "truncate"):
+            raise ValueError("prompt_tokens cuts longer texts: leave overlong out")
         return self
 
     @field_validator("limit", mode="before")
@@ -128,7 +130,8 @@ class RunSpec(Specification):
         # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
         sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
-        return self.model_copy(update={**self.by_preset(), **sizes, "measures": measures, "unit": unit})
+        cut = {"overlong": "truncate"} if self.prompt_tokens is not None else {}
+        return self.model_copy(update={**self.by_preset(), **cut, **sizes, "measures": measures, "unit": unit})
 
 
 def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Sequence[str] = ()) -> RunSpec:

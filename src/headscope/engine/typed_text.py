@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
@@ -49,16 +50,14 @@ def typed(model: Model, text: str | Document, second: str | None = None, max_len
 
 def write_on(model: Model, text: TypedText, decoding: Decoding) -> TypedText:
     """The text with what the model writes after it; the note says how, and why it wrote no more."""
-    prompt = prompt_of(text.encoded)
+    prompt, name = prompt_of(text.encoded), Path(model.name).name
     (made,) = generate(model, [prompt.ids.tolist()], decoding)
     if not made.ids:
         if made.stopped == "context":
-            raise EncodingError(f"the prompt fills the {len(prompt):,} tokens that {model.name} can read", "Give a shorter prompt")
-        raise EncodingError(
-            f"{model.name} writes nothing after this prompt: it ends the text", "Give another prompt, or use --temperature 1"
-        )
+            raise EncodingError(f"the prompt fills the {len(prompt):,} tokens that {name} can read", "Give a shorter prompt")
+        raise EncodingError(f"{name} writes nothing after this prompt: it ends the text", "Give another prompt, or use --temperature 1")
     count = f"{len(made.ids):,} token{'s' * (len(made.ids) != 1)}"
-    note = f"{model.name} wrote the last {count}, {decoding.described()}; it stopped because {STOPS[made.stopped]}"
+    note = f"{name} wrote the last {count}, {decoding.described()}; it stopped because {STOPS[made.stopped]}"
     return TypedText(continued(prompt, made.ids, model.tokenizer), "; ".join(filter(None, (text.note, note))))
 
 

@@ -74,7 +74,7 @@ def _side(encoded: Encoded, start: int, end: int) -> dict[str, Any]:
         "forms": [encoded.words[word].form for word in shown],
     }
     if encoded.generated_from is not None and encoded.generated_from < end:
-        side["generated"] = max(0, encoded.generated_from - start)
+        side["generated"] = encoded.generated_from - start
     annotation = encoded.annotation
     relations = [
         [place[word], place[annotation.heads[word]], encoded.words[word].relation]
