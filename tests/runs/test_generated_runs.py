@@ -94,7 +94,7 @@ def test_everything_says_that_the_text_is_generated(run: hs.Run, headscope: Call
 
 
 @pytest.mark.parametrize("sizes", [{"batch_tokens": 16, "shard_tokens": 16}, {"batch_tokens": 40, "shard_tokens": 1}])
-def test_batches_and_shards_change_nothing(run: hs.Run, writer: Model, sizes: dict[str, int]) -> None:
+def test_batches_and_shards_change_nothing(run: hs.Run, writer: Model, sizes: dict[str, Any]) -> None:
     again = hs.run(writer, "sampler", ["entropy", "sequences"], gallery=0, **SETTINGS, **sizes)
     assert rows(again) == rows(run)
     for column in ("value", "low", "high"):
@@ -149,6 +149,12 @@ def test_slices_count_what_was_written(writer: Model) -> None:
 def test_what_cannot_be_generated_is_refused(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises((RunError, HeadscopeError), match=problem):
         hs.run(**{"model": "mini-decoder", "measures": ["entropy"], **SETTINGS, "gallery": 0, **settings})
+
+
+def test_made_again_it_is_identical(run: hs.Run, writer: Model) -> None:
+    again = hs.rerun(run, model=writer)
+    assert again.identical
+    assert again.same.tables == len(run.results)
 
 
 def test_a_report_of_generated_text(run: hs.Run) -> None:

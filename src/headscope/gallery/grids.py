@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -79,7 +80,7 @@ def _first_generated(side: Encoded, level: Level, specials: Specials) -> int | N
     """How many of the positions that are shown stand in the prompt; None for a text that no model wrote."""
     if side.generated_from is None:
         return None
-    firsts = range(len(side)) if level == "token" else side.arrays.firsts.tolist()
+    firsts: Iterable[int] = range(len(side)) if level == "token" else side.arrays.firsts.tolist()
     return sum(place < side.generated_from and (specials == "show" or side.roles[place] == WORD) for place in firsts)
 
 
