@@ -57,6 +57,14 @@ def mini_decoder() -> Model:
 
 
 @pytest.fixture(scope="session")
+def writer() -> Model:
+    """The embedded language model with what it predicts with, shared like `mini`."""
+    from helpers.small_models import load_writer
+
+    return load_writer()
+
+
+@pytest.fixture(scope="session")
 def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a model of two layers of two heads. No test writes to it."""
     from helpers.small_models import save_small

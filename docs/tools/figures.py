@@ -43,6 +43,7 @@ def embedded(folder: Path) -> None:
     for name in ("keyword_curves", "keyword_losses"):
         save(keywords.plot(name), IMG / f"{name}.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
+    hs.view("mini-decoder", "The keys to the cabinet are on the", heads=["5-3", "4-3"], generate=16).save(IMG / "generated.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
     smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))
     example = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

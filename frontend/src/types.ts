@@ -18,6 +18,7 @@ export interface Side {
   roles: number[]; // WORD, CLS, SEP or SPECIAL for each token
   words: number[]; // for each token its word, an index into `forms`; -1 on special tokens
   forms: string[];
+  generated?: number; // the place of the first token that the model wrote itself, as are all after it; negative if a window begins later
   relations?: [dependent: number, governor: number, label: string][]; // by word
   mentions?: [first: number, last: number, entity: string][]; // by word, both ends included
 }
@@ -200,6 +201,7 @@ export interface TextData {
   level?: "token" | "word"; // at first; without them the view decides
   specials?: "show" | "hide" | "renormalise";
   view?: "lines" | "heatmap" | "influence" | "model"; // at first
+  step?: number; // of a generated text, shown at first; without it all steps are
   layers?: number[]; // of all heads at a glance; without it, all
   maps?: Packed;
   influence?: InfluenceData;

@@ -230,3 +230,36 @@ def test_a_long_text_is_cut_and_says_how_much(tmp_path: Path) -> None:
 def test_help_teaches_by_example_and_is_quick() -> None:
     text = call("--help")[0]
     assert re.search(r"^  headscope view \"", text, re.MULTILINE)
+
+
+WRITES = ("The keys to the cabinet are on the", "--model", "mini-decoder", "--heads", "5-3", "--generate", "4")
+
+
+def test_what_a_model_writes_is_listed() -> None:
+    printed, told = call(*WRITES)
+    before, _, after = printed.partition("generated:")
+    assert [line.split()[0] for line in after.splitlines()[1:5]] == ["right", "hand", ",", "and"]
+    assert [line.split()[0] for line in before.splitlines()[1:3]] == ["<|endoftext|>", "The"]
+    assert printed.rstrip().endswith("|generate:4")
+    assert "mini-decoder wrote the last 4 tokens, greedily: each is the most probable one; it stopped because no more tokens" in told
+
+
+def test_what_a_model_writes_is_shaded(tmp_path: Path) -> None:
+    call(*WRITES, "--temperature", "0.8", "--seed", "3", "-o", tmp_path / "figure.svg")
+    figure = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert "generate:4|temperature:0.8|seed:3" in figure
+    assert "the last 4 tokens are generated (shaded)" in figure
+    assert figure.count("#dcf1eb") == 2, "in both columns"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--model", "mini", "--generate", "4"), "mini guesses masked words: it cannot continue a text"),
+        (("--temperature", "1"), "--temperature and --seed are for text that is generated"),
+        (("A second text", "--model", "mini-decoder", "--generate", "4"), "a model continues one text, not a pair"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(options: tuple[str, ...], problem: str) -> None:
+    with pytest.raises(HeadscopeError, match=problem):
+        call("The keys", *options)

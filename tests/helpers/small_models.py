@@ -25,6 +25,12 @@ def load_mini_decoder() -> Model:
     return load("mini-decoder")
 
 
+@cache
+def load_writer() -> Model:
+    """The embedded language model that can write, loaded once per process."""
+    return load("mini-decoder", head=True)
+
+
 def save_small(folder: Path) -> Path:
     """A BERT of two layers of two heads with the tokenizer of the embedded model."""
     tokenizer = AutoTokenizer.from_pretrained(locate("mini").place)

@@ -14,6 +14,7 @@ export interface Position {
   text: string;
   special: boolean;
   word: number; // -1 on special tokens
+  generated: number; // the step in which the model wrote it, from 1; 0 for what it did not write
   blank: boolean; // whether the first sign is the tokenizer's for a blank: "Ġcat", "▁cat"
 }
 
@@ -64,10 +65,12 @@ export class Embedded implements MapSource {
   }
 }
 
+const stepOf = ({ generated = Infinity }: Side, token: number): number => Math.max(0, token - generated + 1);
+
 const tokens = (side: Side): Position[] =>
   side.tokens.map((text, i) => {
     const word = side.words[i] ?? -1, own = side.forms[word]?.startsWith(text[0] ?? ""); // Maltese has words with Ġ
-    return { text, special: side.roles[i] !== WORD, word, blank: /^[Ġ▁]/.test(text) && !own };
+    return { text, special: side.roles[i] !== WORD, word, generated: stepOf(side, i), blank: /^[Ġ▁]/.test(text) && !own };
   });
 
 /** For each token the number of its group: a word, or a special token by itself. */
@@ -86,7 +89,7 @@ const grouped = (side: Side): Position[] => {
   return side.tokens.flatMap((text, i) => {
     const word = side.words[i] ?? -1;
     if (i > 0 && of[i] === of[i - 1]) return [];
-    return [{ text: word < 0 ? text : (side.forms[word] ?? text), special: side.roles[i] !== WORD, word, blank: false }];
+    return [{ text: word < 0 ? text : (side.forms[word] ?? text), special: side.roles[i] !== WORD, word, generated: stepOf(side, i), blank: false }];
   });
 };
 

@@ -16,6 +16,7 @@ import { markedWords } from "./highlight";
 import type { Layer, Place } from "./line-layout";
 import { linesOf } from "./line-layout";
 import { Lines, linesSvg } from "./lines";
+import { stepName, Steps, stepsOf } from "./steps";
 import type { TextViewProps } from "./text-controls";
 import { MarkingSelect } from "./text-controls";
 
@@ -44,6 +45,7 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
   const [pins, setPins] = useState<readonly Place[]>([]);
   const [alone, setAlone] = useState(heads[0] ?? ""); // the head of the heatmap
   const [near, setNear] = useState<View | null>(null);
+  const [at, setAt] = useState(data.step ?? 0); // the step of a generated text; 0 for all of them
 
   const head = heads[0] ?? "";
   const single = heads.includes(alone) ? alone : head;
@@ -67,8 +69,16 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
   );
   const amount = useMemo(() => asked ?? atFirst(rows.length, columns.length, layers), [asked, rows, columns, layers]);
   const { marked } = marking;
-  const known = useMemo(() => pins.filter(({ side, at }) => at < (side === "row" ? rows : columns).length), [pins, rows, columns]);
-  const { lines, of } = useMemo(() => linesOf(rows, columns, layers, { ...amount, pins: known, marked }), [rows, columns, layers, amount, known, marked]);
+  const steps = useMemo(() => stepsOf(rows, choice, text), [rows, choice, text]);
+  const step = steps[at - 1];
+  const known = useMemo(() => {
+    const own = step ? [{ side: "row", at: step.row } as const] : [];
+    return [...own, ...pins.filter((pin) => pin.at < (pin.side === "row" ? rows : columns).length && !(step && pin.side === "row" && pin.at === step.row))];
+  }, [pins, rows, columns, step]);
+  const { lines, of } = useMemo(() => {
+    const all = linesOf(rows, columns, layers, { ...amount, pins: known, marked });
+    return step ? { lines: all.lines.filter((line) => line.strong), of: 0 } : all; // a step's row and what is pinned, alone
+  }, [rows, columns, layers, amount, known, marked, step]);
   const red = useMemo(() => markedWords(marked, rows, columns), [rows, columns, marked]);
 
   const pin = (place: Place): void =>
@@ -76,17 +86,17 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
   const troubles = heads.flatMap((name) => (typeof arrived.get(name) === "string" ? [`Head ${name}: ${arrived.get(name) as string}.`] : []));
   const waiting = heads.filter((name) => !arrived.has(name));
   const shownLayers = view === "lines" ? layers : layers.filter((layer) => layer.head === single);
-  const scene = { rows, columns, layers, lines, pins: known, marked: red };
+  const scene = { rows, columns, layers, lines, pins: known, marked: red, step };
   const grid = useMemo(() => (shownLayers[0] ? { rows, columns, weights: shownLayers[0].weights } : null), [rows, columns, shownLayers[0]]);
   const strongest = useMemo(() => Math.max(0, ...layers.map((layer) => layer.weights.reduce((a, b) => Math.max(a, b), 0))), [layers]);
-  const faint = !lines.length
+  const faint = step ? "" : !lines.length
     ? `No weight is as high as ${amount.threshold.toFixed(2)}: the highest is ${strongest.toFixed(3)}. Lower the least weight to see lines.`
     : strongest < FAINT ? `The attention is so broad that lines are hard to see: the highest weight is ${strongest.toFixed(3)}.` : "";
 
   const controls = (
     <>
       {props.controls}
-      {view === "lines" && (
+      {view === "lines" && !step && (
         <>
           <Slider label="least weight" value={amount.threshold} min={0} max={1} step={0.01} text={amount.threshold.toFixed(2)} onChange={(threshold) => setAmount({ ...amount, threshold })} />
           <Select label="links per word" value={String(amount.top)} options={TOPS} onChange={(top) => setAmount({ ...amount, top: Number(top) })} />
@@ -99,11 +109,11 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
     <Frame
       name={`attention-${view === "lines" ? heads.join("_") : single}-${text.id}`}
       {...(props.title ? { title: props.title } : {})}
-      caption={captionOf({ text, view, kind: kindOf(head), heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: marking.name, pins: known.length, near })}
+      caption={captionOf({ text, view, kind: kindOf(head), heads: shownLayers.map((layer) => layer.head), rows, columns, choice, ...amount, lines: lines.length, of, highlight: marking.name, pins: known.length - Number(step !== undefined), near, step: step && stepName(step, rows) })}
       signature={data.signature}
       brief={props.compact}
       csv={() => mapsFile(shownLayers.map(({ head: of, weights }) => ({ head: of, rows, columns, weights })))}
-      svg={() => (view === "lines" ? linesSvg(scene) : grid && heatmapSvg(grid, attention(grid, single), near ?? whole(grid), marked))}
+      svg={() => (view === "lines" ? linesSvg(scene) : grid && heatmapSvg(grid, attention(grid, single), near ?? whole(grid), marked, step?.row))}
     >
       <div class="hs-text">
         {!props.compact && <HeadPicker sites={data.sites} heads={heads} onChange={props.onHeads} />}
@@ -112,13 +122,14 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
           {props.tabs}
           {view === "heatmap" && heads.length > 1 && <Select label="head" value={single} options={heads.map((name) => [name, name] as const)} onChange={setAlone} />}
           {props.compact ? <details class="hs-more"><summary>options</summary><div class="hs-controls">{controls}</div></details> : controls}
-          {view === "lines" && <Button idle={!known.length} onClick={() => setPins([])}>unpin all</Button>}
+          {view === "lines" && <Button idle={!pins.length} onClick={() => setPins([])}>unpin all</Button>}
           <span role="status" class="hs-busy">{waiting.length > 0 && `loading ${waiting.join(", ")} …`}</span>
         </div>
+        <Steps steps={steps} rows={rows} value={at} onChange={setAt} />
         {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}
         {view === "lines" && layers.length > 0 && faint && <p class="hs-note">{faint}</p>}
         {view === "lines" && <Lines {...scene} hint={!props.compact} onPin={pin} />}
-        {view === "heatmap" && grid && <Heatmap grid={grid} subject={attention(grid, single)} marked={marked} view={near ?? whole(grid)} onView={setNear} />}
+        {view === "heatmap" && grid && <Heatmap grid={grid} subject={attention(grid, single)} marked={marked} view={near ?? whole(grid)} onView={setNear} row={step?.row} />}
       </div>
     </Frame>
   );

@@ -17,6 +17,7 @@ interface Shown {
   of: number; // that there were to draw
   highlight: string;
   pins: number;
+  step?: string | undefined; // of a generated text
   near: View | null; // what of a heatmap is in view
 }
 
@@ -38,11 +39,14 @@ export function captionOf(shown: Shown): string {
   if (text.window) parts.push(`tokens ${text.window[0] + 1}–${text.window[0] + text.source.tokens.length} of ${text.window[1]}`);
   if (choice.specials === "hide") parts.push("special tokens hidden");
   if (choice.specials === "renormalise") parts.push("special tokens hidden and rows divided by what is left of them");
-  if (shown.view === "lines") {
+  const own = rows.filter((position) => position.generated).length;
+  if (own) parts.push(`${shown.view === "lines" ? "shaded" : "underlined"}: ${plural(own, level)} that the model wrote`);
+  if (shown.step) parts.push(`${shown.step}, by the row of the ${level} before it`);
+  if (shown.view === "lines" && !shown.step) {
     if (shown.threshold > 0) parts.push(`weights of at least ${shown.threshold.toFixed(2)}`);
     if (shown.top > 0) parts.push(shown.top === 1 ? `the strongest link of each ${level}` : `the ${shown.top} strongest links of each ${level}`);
     if (shown.lines < shown.of) parts.push(`the ${shown.lines.toLocaleString("en")} strongest of ${shown.of.toLocaleString("en")} links`);
-  } else if (shown.near && (shown.near.rows < rows.length || shown.near.columns < columns.length)) {
+  } else if (shown.view === "heatmap" && shown.near && (shown.near.rows < rows.length || shown.near.columns < columns.length)) {
     parts.push(`rows ${shown.near.row + 1}–${shown.near.row + shown.near.rows} and columns ${shown.near.column + 1}–${shown.near.column + shown.near.columns} in view`);
   }
   if (shown.highlight) parts.push(`${shown.view === "lines" && shown.heads.length > 1 ? "highlighted" : "in red"}: ${shown.highlight}`);

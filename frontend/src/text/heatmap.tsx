@@ -98,13 +98,13 @@ function raster(grid: Grid, view: View, most: number): HTMLCanvasElement {
 }
 
 /** The view as an SVG element of its own, the cells as a picture inside, for saving. */
-export function heatmapSvg(grid: Grid, subject: Subject, view: View, marked: ReadonlySet<number>): SVGSVGElement | null {
+export function heatmapSvg(grid: Grid, subject: Subject, view: View, marked: ReadonlySet<number>, row?: number): SVGSVGElement | null {
   const holder = document.createElement("div");
-  render(<Drawing grid={grid} subject={subject} view={view} plot={plotOf(grid, subject, 720)} marked={marked} image={raster(grid, view, subject.most).toDataURL("image/png")} cell={null} />, holder);
+  render(<Drawing grid={grid} subject={subject} view={view} plot={plotOf(grid, subject, 720)} marked={marked} image={raster(grid, view, subject.most).toDataURL("image/png")} cell={null} row={row} />, holder);
   return holder.querySelector("svg");
 }
 
-export function Heatmap(props: { grid: Grid; subject: Subject; marked: ReadonlySet<number>; view: View; onView: (view: View) => void }): JSX.Element {
+export function Heatmap(props: { grid: Grid; subject: Subject; marked: ReadonlySet<number>; view: View; onView: (view: View) => void; row?: number | undefined }): JSX.Element {
   const { grid, subject, view, onView } = props;
   const body = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), cells = useRef<HTMLDivElement>(null);
   const room = useWidth(body);
@@ -181,7 +181,7 @@ export function Heatmap(props: { grid: Grid; subject: Subject; marked: ReadonlyS
       </div>
       <div class="hs-heatmap" style={{ width: `${plot.x + plot.width + 8}px` }}>
         <canvas ref={canvas} aria-hidden="true" style={{ left: `${plot.x}px`, top: `${plot.y}px`, width: `${plot.width}px`, height: `${plot.height}px` }} />
-        <Drawing grid={grid} subject={subject} view={view} plot={plot} marked={props.marked} image={null} cell={cell} />
+        <Drawing grid={grid} subject={subject} view={view} plot={plot} marked={props.marked} image={null} cell={cell} row={props.row} />
         <div
           ref={cells} class="hs-cells" tabIndex={0} role="application" aria-label={`heatmap of ${subject.name}; arrows move from cell to cell, plus and minus zoom, 0 shows all`}
           style={{ left: `${plot.x}px`, top: `${plot.y}px`, width: `${plot.width}px`, height: `${plot.height}px`, cursor: inView ? "grab" : "crosshair", touchAction: inView ? "none" : "pan-y" }}
@@ -194,7 +194,7 @@ export function Heatmap(props: { grid: Grid; subject: Subject; marked: ReadonlyS
 }
 
 /** Labels, marked cells and the scale around the cells; with `image`, the cells themselves. */
-function Drawing(props: { grid: Grid; subject: Subject; view: View; plot: Plot; marked: ReadonlySet<number>; image: string | null; cell: [number, number] | null }): JSX.Element {
+function Drawing(props: { grid: Grid; subject: Subject; view: View; plot: Plot; marked: ReadonlySet<number>; image: string | null; cell: [number, number] | null; row?: number | undefined }): JSX.Element {
   const { grid, subject, view, plot, cell } = props;
   const high = plot.height / view.rows, wide = plot.width / view.columns;
   const around = useMemo(() => {
@@ -203,7 +203,7 @@ function Drawing(props: { grid: Grid; subject: Subject; view: View; plot: Plot; 
     const label = (position: Position, x: number, y: number, room: number, turned: boolean, named: boolean): JSX.Element => {
       const full = visible(position), text = fit(full, room, FONT);
       return (
-        <text x={x} y={y} text-anchor={turned ? "start" : "end"} transform={turned ? `rotate(-90 ${x} ${y})` : undefined} font-weight={named ? 700 : undefined} style={`unicode-bidi:plaintext${named ? ";fill:var(--hs-red)" : position.special ? ";fill:var(--hs-faint)" : ""}`}>
+        <text x={x} y={y} text-anchor={turned ? "start" : "end"} transform={turned ? `rotate(-90 ${x} ${y})` : undefined} font-weight={named ? 700 : undefined} style={`unicode-bidi:plaintext${named ? ";fill:var(--hs-red)" : position.special ? ";fill:var(--hs-faint)" : ""}${position.generated ? ";text-decoration:underline" : ""}`}>
           {text}
           {text !== full && <title>{full}</title>}
         </text>
@@ -228,6 +228,9 @@ function Drawing(props: { grid: Grid; subject: Subject; view: View; plot: Plot; 
     <svg viewBox={`0 0 ${plot.x + plot.width + 8} ${low + LEGEND}`} width={plot.x + plot.width + 8} height={low + LEGEND} role="img" aria-label="heatmap with its words and scale">
       {props.image && <image href={props.image} x={plot.x} y={plot.y} width={plot.width} height={plot.height} preserveAspectRatio="none" style="image-rendering:pixelated" />}
       {around}
+      {props.row !== undefined && props.row >= view.row && props.row < view.row + view.rows && (
+        <rect class="hs-step-row" x={plot.x - 1} y={plot.y + (props.row - view.row) * high - 1} width={plot.width + 2} height={high + 2} fill="none" stroke="var(--hs-red)" stroke-width={2} />
+      )}
       {cell && cell[0] >= view.row && cell[0] < view.row + view.rows && cell[1] >= view.column && cell[1] < view.column + view.columns && (
         <g fill="none" stroke-width={1.5}>
           {["#ffffff", "#000000"].map((colour, ring) => <rect x={plot.x + (cell[1] - view.column) * wide - 1 - 1.5 * ring} y={plot.y + (cell[0] - view.row) * high - 1 - 1.5 * ring} width={wide + 2 + 3 * ring} height={high + 2 + 3 * ring} stroke={colour} />)}

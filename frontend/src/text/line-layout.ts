@@ -3,6 +3,7 @@ import { fit, visible, widthOf } from "../charts/labels";
 import type { Link, Position } from "../data/maps";
 import { links } from "../data/maps";
 import { isMarked } from "./highlight";
+import type { Step } from "./steps";
 
 /** One head's weights between the rows and columns that all heads of a picture share. */
 export interface Layer {
@@ -32,6 +33,7 @@ export interface Scene {
   lines: readonly Line[];
   pins: readonly Place[];
   marked: Record<SideName, ReadonlySet<number>>; // words of highlighted pairs
+  step?: Step | undefined; // of a generated text: only its row is drawn, and what came later is faint
 }
 
 export const samePlace = (a: Place | null, b: Place | null): boolean => a?.side === b?.side && a?.at === b?.at;

@@ -12,6 +12,7 @@ import { Isolated, Readout, useIsolation } from "./isolated-word";
 import { LineCanvas } from "./line-canvas";
 import type { Layout, Place, Scene, SideName } from "./line-layout";
 import { ends, layoutOf, middle, PAD, strokeOf } from "./line-layout";
+import type { Step } from "./steps";
 
 const ON_CANVAS = 2_000; // lines; above this they are painted, not made elements
 
@@ -24,6 +25,12 @@ export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => v
   const layout = useMemo(() => layoutOf(rows, columns, layers.length, Math.max(280, (room || 800) - 2)), [rows, columns, layers.length, room]);
   const painted = lines.length > ON_CANVAS;
   const [isolate, watch] = useIsolation(picture);
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (!props.step || !box.current) return;
+    const y = middle(layout, props.step.row), { scrollTop, clientHeight } = box.current;
+    if (y < scrollTop + layout.step || y > scrollTop + clientHeight - 2 * layout.step) box.current.scrollTop = y - clientHeight / 2;
+  }, [props.step, layout]);
 
   const placeAt = (event: MouseEvent): Place | null => {
     const box = picture.current!.getBoundingClientRect();
@@ -61,7 +68,7 @@ export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => v
   return (
     <div ref={body}>
       <Readout {...props} watch={watch} />
-      <div class="hs-lines">
+      <div ref={box} class="hs-lines">
         <div
           ref={picture}
           class="hs-lines-picture"
@@ -108,15 +115,17 @@ function LinesPicture(props: Scene & { layout: Layout; watch?: Watch; legend?: b
       }),
     [layout, lines, layers],
   );
+  const { step } = props;
   const words = useMemo(
-    () => (["row", "column"] as const).map((side) => <Words side={side} positions={side === "row" ? props.rows : props.columns} layout={layout} red={redWords(side, pins, marked)} pins={pins} />),
-    [layout, props.rows, props.columns, pins, marked],
+    () => (["row", "column"] as const).map((side) => <Words side={side} positions={side === "row" ? props.rows : props.columns} layout={layout} red={redWords(side, pins, marked)} pins={pins} step={step} />),
+    [layout, props.rows, props.columns, pins, marked, step],
   );
   const entries = props.legend && layers.length > 1 ? layers.map(({ head, colour }): Entry => ({ label: `head ${head}`, colour, line: "solid" })) : [];
   const above = entries.length ? entriesHeight(entries, layout.width - 8) + 8 : 0;
   return (
     <svg viewBox={`0 ${-above} ${layout.width} ${layout.height + above}`} width={layout.width} height={layout.height + above} role="group" aria-label="attention between words">
       <EntryList entries={entries} x={8} y={4 - above} width={layout.width - 8} />
+      <Shade rows={props.rows} layout={layout} />
       <g class="hs-links" stroke-linecap="round">{drawn}</g>
       <Isolated {...props} />
       {words}
@@ -126,7 +135,20 @@ function LinesPicture(props: Scene & { layout: Layout; watch?: Watch; legend?: b
 
 const redWords = (side: SideName, pins: readonly Place[], marked: Scene["marked"]): Set<number> => new Set([...marked[side], ...pins.filter((pin) => pin.side === side).map((pin) => pin.at)]);
 
-function Words({ side, positions, layout, red, pins }: { side: SideName; positions: Position[]; layout: Layout; red: Set<number>; pins: readonly Place[] }): JSX.Element {
+/** A ground behind the words that the model wrote, on both sides. */
+function Shade({ rows, layout }: { rows: Position[]; layout: Layout }): JSX.Element | null {
+  const first = rows.findIndex((position) => position.generated);
+  if (first < 0) return null;
+  const y = middle(layout, first) - layout.step / 2, height = (rows.length - first) * layout.step;
+  return (
+    <g class="hs-generated" fill="var(--hs-s3)" fill-opacity={0.14}>
+      <rect x={0} y={y} width={layout.left + 3} height={height} rx={3} />
+      <rect x={layout.right - 3} y={y} width={layout.width - layout.right + 3} height={height} rx={3} />
+    </g>
+  );
+}
+
+function Words({ side, positions, layout, red, pins, step }: { side: SideName; positions: Position[]; layout: Layout; red: Set<number>; pins: readonly Place[]; step: Step | undefined }): JSX.Element {
   const left = side === "row";
   const x = left ? layout.left : layout.right, anchor = left ? "end" : "start";
   const pinned = new Set(pins.filter((pin) => pin.side === side).map((pin) => pin.at));
@@ -141,7 +163,8 @@ function Words({ side, positions, layout, red, pins }: { side: SideName; positio
             <text
               class="hs-word" role="option" aria-selected={pinned.has(at)} tabindex={-1} data-at={at}
               x={x} y={middle(layout, at) + layout.font * 0.35} font-weight={red.has(at) ? 700 : undefined}
-              style={`unicode-bidi:plaintext${fill ? `;fill:${fill}` : ""}`}
+              style={`unicode-bidi:plaintext${fill ? `;fill:${fill}` : ""}${left && at === step?.chosen ? ";text-decoration:underline" : ""}`}
+              opacity={step && at > (left ? step.chosen : step.row) ? 0.45 : undefined}
             >
               {label}
               {label !== full && <title>{full}</title>}

@@ -33,7 +33,7 @@ export function Slider(props: { label: string; value: number; min: number; max: 
   return (
     <span class="hs-field">
       <label for={id}>{props.label}</label>
-      <input id={id} type="range" min={props.min} max={props.max} step={props.step} value={props.value} onInput={(event) => props.onChange(Number(event.currentTarget.value))} />
+      <input id={id} type="range" min={props.min} max={props.max} step={props.step} value={props.value} aria-valuetext={props.text} onInput={(event) => props.onChange(Number(event.currentTarget.value))} />
       <output for={id}>{props.text ?? props.value}</output>
     </span>
   );

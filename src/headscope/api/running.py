@@ -272,6 +272,9 @@ def view(
     layer: Layer | Sequence[Layer] | None = None,
     highlight: str | Sequence[str] = (),
     relation: str | None = None,
+    generate: int | None = None,
+    temperature: float = 0.0,
+    seed: int = 0,
 ) -> View:
     """What a model's heads look at in one text: drawn in a notebook, or saved with `.save("page.html")` or
     `.save("figure.svg")`.
@@ -286,14 +289,25 @@ def view(
     names links and words that are red, as in `["opened→door", "the:2"]`; `relation` a relation of an annotated text, as
     in `"obj"`.
 
+    With `generate` the text is a prompt that a decoder continues by so many tokens, greedily or, with a `temperature`,
+    by seeded sampling; `.generated` is what it wrote, `.step(3, "5-3")` a head's attention when it chose the third
+    token (docs/generation.md). A model that is loaded already needs `head=True`.
+
     >>> import headscope as hs
     >>> hs.view("mini", "The keys to the cabinet are on the table.", heads=["8-11"]).grid("8-11").rows[:3]
     ('[CLS]', 'The', 'keys')
+    >>> hs.view("mini-decoder", "The keys to the cabinet are on the", generate=4).generated
+    ' right hand, and'
     """
     from headscope.widget.view import ALL, View
 
+    decoding = None
+    if generate is not None:
+        from headscope.models.generation import Decoding
+
+        decoding = Decoding(generate, temperature, seed)
     return View(
-        loaded_model(model),
+        loaded_model(model, head=generate is not None),
         text,
         second,
         None if heads is None else ALL if heads == ALL else _list(heads),
@@ -304,6 +318,7 @@ def view(
         _list(layer) if layer is not None else None,
         _list(highlight),
         relation,
+        decoding,
     )
 
 

@@ -39,6 +39,15 @@ def run(
     segment_ids: Annotated[str | None, Option(help="pair (0 and 1) or zeros, for two-part inputs")] = None,
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
     limit: Annotated[int | None, Option(help="stop after so many texts; 0: all of them [default: all]")] = None,
+    generate: Annotated[
+        int | None, Option(help="let the model continue each text by so many tokens, and measure both together (decoders)")
+    ] = None,
+    prompt_tokens: Annotated[
+        int | None, Option(help="with --generate: cut each text after so many tokens, at the end of a word [default: the whole text]")
+    ] = None,
+    temperature: Annotated[
+        float | None, Option(help="with --generate: draw tokens, by --seed, in place of the most probable one [default: 0]")
+    ] = None,
     by: Annotated[
         str | None, Option(help="a column of the documents (genre, label, length): all tables for each of its values, too")
     ] = None,
@@ -49,7 +58,7 @@ def run(
     ] = None,
     on_error: Annotated[str | None, Option(help="raise, or skip bad sentences and texts the model fails on, and count them")] = None,
     replicates: Annotated[int | None, Option(help="bootstrap replicates for intervals [default: 500]")] = None,
-    seed: Annotated[int | None, Option(help="seed of the bootstrap and of segment construction [default: 0]")] = None,
+    seed: Annotated[int | None, Option(help="seed of the bootstrap, of segment construction and of --temperature [default: 0]")] = None,
     batch_tokens: Annotated[int | None, Option(help="tokens in a batch [default: 2048, on a GPU 32768]")] = None,
     shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 8 batches]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
@@ -81,6 +90,7 @@ def run(
     headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
     headscope run --corpus en.conllu.xz --by genre --out RUN
     headscope run --model mini-decoder --corpus repeats:50 --measures sequences --out RUN
+    headscope run --model mini-decoder --measures sinks,entropy --generate 40 --prompt-tokens 16 --out WRITTEN
     headscope run --corpus wiki.jsonl --preset reference -O tokens.groups='["sep","=the|a"]'
     headscope run --corpus 'posts.parquet?text=body&id=post' --out POSTS
     zcat notes.txt.gz | headscope run --corpus - --out NOTES
@@ -100,6 +110,7 @@ def run(
         "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,
         "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
         "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown, "by": by,
+        "generate": generate, "prompt_tokens": prompt_tokens, "temperature": temperature,
     }  # fmt: skip
     final, folder = _settings(spec, settings, measures, option or [], folds)
     if plan and not maps:
@@ -110,6 +121,8 @@ def run(
             raise RunError("--plan says nothing about --maps", "Leave one of them out")
         if resume or limit is not None or layers is not None or profile:
             raise RunError("--resume, --limit, --layers and --profile say nothing about --maps", "Leave them out")
+        if final.generate is not None:
+            raise RunError("--generate says nothing about --maps, which are of given texts", "Leave one of them out")
         if final.by is not None:
             raise RunError(f"saved maps have no column {final.by!r}: they come without a corpus", "Leave --by out, or run on a corpus")
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)

@@ -41,6 +41,11 @@ def view(
     relation: Annotated[
         str | None, typer.Option(help='in red, of an annotated sentence: obj (dependent to head), "head-to-dep obj", or coreferent')
     ] = None,
+    generate: Annotated[
+        int | None, typer.Option(help="let a decoder continue the text by so many tokens, and show what each looked back at", min=1)
+    ] = None,
+    temperature: Annotated[float, typer.Option(help="with --generate: draw tokens in place of the most probable one", min=0)] = 0.0,
+    seed: Annotated[int, typer.Option(help="with --temperature: which draw")] = 0,
     max_length: Annotated[int | None, typer.Option(help="tokens to read at most [default: 512, or what the model takes]", min=1)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .html (a page), .svg, .pdf or .png")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
@@ -62,6 +67,11 @@ def view(
     headscope view "The keys to the cabinet are on the table." --measure A,G,G* -o influence.pdf
     headscope view "The keys to the cabinet are on the table." --measure rollout --layer 3 --specials hide -o r.svg
 
+    What a decoder looks back at while it writes, step by step:
+
+    headscope view "The keys to the cabinet are on the" --model mini-decoder --generate 40 -o written.html
+    headscope view "The keys to the cabinet are on the" --model mini-decoder --generate 12 --heads 5-3 -o written.pdf
+
     Words in red, named or from an annotated sentence:
 
     headscope view "She opened the old door." --heads 8-4 --highlight "door→opened" -o figure.pdf
@@ -78,11 +88,13 @@ def view(
         raise RunError("all heads are drawn as thumbnails", "Write a page or a figure: -o page.html, -o figure.pdf")
     if relation is not None and sentence is None:
         raise RunError("a relation is marked in an annotated sentence", "Name one: headscope view FILE --sentence 3 --relation obj")
+    if generate is None and (temperature or seed):
+        raise RunError("--temperature and --seed are for text that is generated", "Say how many tokens: --generate 40")
     from headscope.api import load
     from headscope.api import view as look
 
     shown = look(
-        load(model, device=device, dtype=dtype),
+        load(model, device=device, dtype=dtype, head=generate is not None),
         text if sentence is None else _sentence(text, sentence),
         second,
         names(heads) if heads not in (None, "all") else heads,
@@ -93,6 +105,9 @@ def view(
         layer=_layers(layer) if layer is not None else None,
         highlight=highlight or (),
         relation=relation,
+        generate=generate,
+        temperature=temperature,
+        seed=seed,
     )
     for note in shown.notes(out):
         typer.echo(f"headscope: {note}", err=True)

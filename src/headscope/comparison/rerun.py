@@ -246,7 +246,7 @@ def _load(then: Results, spec: Any, device: str | None, model: Model | ModelInMe
     """The model that is given, or the one that the settings name."""
     from headscope.models.load import load_given
 
-    head = spec.differentiates if then.study is None else REGISTRY[then.study].predicts
+    head = spec.predicts if then.study is None else REGISTRY[then.study].predicts
     random = None if model is not None and not hasattr(model, "load") else spec.random
     try:
         return load_given(model, spec.model, device, spec.dtype, random, head=head)

@@ -9,6 +9,7 @@ from functools import cache
 from headscope.drawing.theme import COLOURS
 
 INK, LINE, RED = "#1b1f24", COLOURS[0], "#c8321e"  # as in the browser
+SHADE = "#dcf1eb"  # behind what a model wrote
 _LONGEST = 28  # letters of a word
 
 

@@ -55,7 +55,8 @@ class Encoded:
 
     `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole
     document; `tags` are those of its words, if they were asked for. `unknown` counts the tokens that stand for text
-    that the tokenizer does not know.
+    that the tokenizer does not know. `generated_from` is the place of the first token that a model wrote; None if it
+    wrote none of them.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Encoded:
     label: str | None = None
     tags: tuple[str | None, ...] = ()
     unknown: int = 0
+    generated_from: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -85,6 +85,11 @@ class Tokenizer:
         return None if mask is None else int(mask)
 
     @cached_property
+    def size(self) -> int:
+        """How many tokens there are, special ones included; a model may have more embeddings."""
+        return int(max(self.hf.get_vocab().values())) + 1
+
+    @cached_property
     def unknown(self) -> frozenset[int]:
         """The ids that stand for text that the tokenizer does not know. Those that work on bytes never give one to a
         word.
@@ -100,8 +105,13 @@ class Tokenizer:
     @cached_property
     def ordinary(self) -> tuple[int, ...]:
         """The ids of the vocabulary that are no special tokens, in order."""
+        return tuple(sorted({*self.hf.get_vocab().values()} - self.special))
+
+    @cached_property
+    def special(self) -> frozenset[int]:
+        """The ids of the special tokens, those included that the tokenizer itself puts nowhere."""
         added = {token for token, entry in self.hf.added_tokens_decoder.items() if entry.special}
-        return tuple(sorted({*self.hf.get_vocab().values()} - {*self.hf.all_special_ids} - added))
+        return frozenset({*self.hf.all_special_ids} | added)
 
     def _ids(self, words: Sequence[str]) -> list[int]:
         return list(encode_words(self._backend, words).ids)
@@ -171,6 +181,14 @@ class Tokenizer:
         if tally is not None:
             tally.add("words without a token, read as unknown", repr(form), read=True)
         return int(self.hf.unk_token_id)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones written out."""
+        return str(self._backend.decode(list(ids), skip_special_tokens=False))
+
+    def decode_after(self, before: int, ids: Sequence[int]) -> str:
+        """The text of tokens as it stands after another token: decoded alone, many lose the space they begin with."""
+        return self.decode([before, *ids])[len(self.decode([before])) :]
 
     def readable(self, token: int) -> str:
         """What a token says, without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.` alike; a continuation

@@ -293,6 +293,10 @@ class ShardRunner:
         except OtherMask:
             return self._states(texts, names, None)
 
+    def measured(self, texts: Sequence[Encoded]) -> Sequence[Encoded]:
+        """The texts as measures see them."""
+        return texts
+
     def _needs(self, names: frozenset[str] | None = None) -> RowNeeds | None:
         """What the measures need of rows, if that is all they need and the model gives it without maps."""
         needs = self.plan.row_needs(names)

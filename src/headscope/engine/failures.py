@@ -131,11 +131,6 @@ def failures(states: States) -> list[Failure]:
     return [Failure(*pair) for pair in zip(kept.words("texts"), kept.words("errors"), strict=True)]
 
 
-def without(states: States) -> States:
-    """The states of measures alone."""
-    return {name: state for name, state in states.items() if name != NAME}
-
-
 def line(failed: Sequence[Failure], model: str) -> str:
     """What is said of texts that were left out."""
     return f"{len(failed)} texts left out, on which {model} failed: {_named(failed)}"
@@ -155,4 +150,4 @@ def _named(failed: Sequence[Failure]) -> str:
     return named + more
 
 
-__all__ = ["MOST", "DeviceError", "Failure", "FaultTolerantRunner", "TextError", "error", "failures", "line", "ordinary", "without"]
+__all__ = ["MOST", "DeviceError", "Failure", "FaultTolerantRunner", "TextError", "error", "failures", "line", "ordinary"]

@@ -4,7 +4,7 @@ hashes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappush, heappushpop
 
 from headscope.core.hashing import hash64
@@ -25,8 +25,10 @@ class Sample:
     with a smaller one.
     """
 
-    def __init__(self, size: int, layout: HeadLayout) -> None:
+    def __init__(self, size: int, layout: HeadLayout, measured: Callable[[Sequence[Encoded]], Sequence[Encoded]] | None = None) -> None:
+        """`measured` gives texts as measures saw them, where that is not how they were read."""
         self._least = _Least(size)
+        self._measured = measured
         self._heads = layout.heads()
         self._sizes: dict[tuple[int, int], int] = {}  # bytes of maps, by the lengths of a text and of its target
         self.too_long = 0  # texts left out
@@ -54,7 +56,7 @@ class Sample:
             if kept and tokens > TOKENS:
                 break
             kept.append(text.whole() if isinstance(text, PackedText) else text)
-        return kept
+        return kept if self._measured is None else list(self._measured(kept))
 
 
 def _unlike(tokens: int) -> int:

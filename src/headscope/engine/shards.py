@@ -18,6 +18,7 @@ from headscope.encoding.batches import Text, shards
 from headscope.encoding.choices import Overlong, Unit
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.tokenizer import Tokenizer
+from headscope.engine.generating import GeneratedText
 from headscope.engine.plan import CorpusReading
 from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
 from headscope.engine.sample import Sample
@@ -71,10 +72,11 @@ def encoder_for(
     tags: Tagging | None = None,
 ) -> Encoder:
     """What turns documents into the inputs of a resolved specification, or into those of another unit."""
+    cut = spec.prompt_tokens
     return Encoder(
         tokenizer,
         unit=unit or spec.unit or "sentence",
-        max_length=spec.max_length,
+        max_length=spec.max_length if cut is None else cut + tokenizer.single.size,
         overlong=overlong or spec.overlong or "drop",
         segment_ids=spec.segment_ids or "pair",
         seed=spec.seed,
@@ -167,6 +169,12 @@ class RunWork:
                 else:
                     self.tell()
                 number += 1
+
+    def recount(self, texts: Iterable[GeneratedText]) -> None:
+        """Count texts as they were measured, with what was generated, in the place of the prompts that were read."""
+        counts = self.counts[0] = Counts(dropped=self.counts[0].dropped)
+        for text in texts:
+            counts.count(text.document, text.sizes, text.slice)
 
     def slices(self) -> dict[str, Any] | None:
         """What a manifest says of the slices of a run; None if it has none."""

@@ -13,6 +13,7 @@ from headscope.core.paths import problem_of
 from headscope.encoding.choices import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
 from headscope.measures import DEFAULT, REGISTRY, Measure, class_of, make, own
+from headscope.models.generation import Decoding
 from headscope.results.specification import Role, Specification, validated
 
 Preset = Literal["recommended", "paper", "reference"]
@@ -50,6 +51,9 @@ class RunSpec(Specification):
     word_rows: Literal["mean", "first", "max"] | None = None
     layers: tuple[int, ...] | None = None
     limit: int | None = Field(None, ge=1)
+    generate: int | None = Field(None, ge=1, le=100_000)  # tokens that the model writes after each text, to be measured with it
+    prompt_tokens: int | None = Field(None, ge=4)  # of each text that the model then continues [default: the whole text]
+    temperature: float = Field(0.0, ge=0, le=100)  # 0: each generated token is the most probable one; else it is drawn
     by: str | None = Field(None, min_length=1)  # a column of the documents, whose values divide the corpus into slices
     seed: int = 0
     replicates: int = Field(500, ge=0, le=100_000)
@@ -61,6 +65,11 @@ class RunSpec(Specification):
         for name in ("corpus", "measures", "layers"):
             if getattr(self, name) in ((), {}):
                 raise ValueError(f"{name} names nothing")
+        if self.generate is None and (self.prompt_tokens is not None or self.temperature):
+            unused = "prompt_tokens" if self.prompt_tokens is not None else "temperature"
+            raise ValueError(f"{unused} is for text that is generated: say with generate how many tokens")
+        if self.prompt_tokens is not None and self.overlong not in (None, "truncate"):
+            raise ValueError("prompt_tokens cuts longer texts: leave overlong out")
         return self
 
     @field_validator("limit", mode="before")
@@ -85,7 +94,11 @@ class RunSpec(Specification):
         return self.seed if self.weights == "random" else None
 
     def _natural(self, measure: str) -> dict[str, Any]:
-        """How a measure's texts are cut, as far as neither it nor the run is told."""
+        """How a measure's texts are cut, as far as neither it nor the run is told. What is generated is the same for
+        all.
+        """
+        if self.generate is not None:
+            return {}
         unit, overlong = class_of(measure).natural or (None, None)
         ways = {"unit": (self.unit, unit), "overlong": (self.overlong, overlong)}
         return {name: way for name, (said, way) in ways.items() if said is None and way is not None}
@@ -100,6 +113,16 @@ class RunSpec(Specification):
         """Whether a measure asks for gradients, for which the model must be able to predict."""
         return any(measure.slope() is not None for measure in self.build_measures())
 
+    @property
+    def decoding(self) -> Decoding | None:
+        """How each text is continued; None if it is measured as it is."""
+        return None if self.generate is None else Decoding(self.generate, self.temperature, self.seed)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the model must be able to predict: for gradients, or to generate text."""
+        return self.differentiates or self.generate is not None
+
     def resolved(self, pairs: bool, device: str = "cpu") -> Self:
         """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
         measures = {name: {**self._natural(name), **options} for name, options in self.measures.items()}
@@ -107,7 +130,8 @@ class RunSpec(Specification):
         # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
         sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
-        return self.model_copy(update={**self.by_preset(), **sizes, "measures": measures, "unit": unit})
+        cut = {"overlong": "truncate"} if self.prompt_tokens is not None else {}
+        return self.model_copy(update={**self.by_preset(), **cut, **sizes, "measures": measures, "unit": unit})
 
 
 def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Sequence[str] = ()) -> RunSpec:

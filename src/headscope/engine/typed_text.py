@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from headscope.core.document import Document, Sentence, Word
 from headscope.core.tally import Tally
 from headscope.corpora.words import word_spans
+from headscope.encoding.continuation import continued, prompt_of
 from headscope.encoding.texts import CUT, Encoded, Encoder
 from headscope.errors import EncodingError, RunError
+from headscope.models.generation import STOPS, Decoding, generate
 from headscope.models.model import Model
 
 LONGEST = 512  # tokens of a text, if the model would take more
@@ -43,6 +46,19 @@ def typed(model: Model, text: str | Document, second: str | None = None, max_len
     encoder = Encoder(model.tokenizer, "sentence", room, "truncate", decoder_start=model.decoder_start)
     encoded = encoder.encode("text", [Sentence(words) for words in parts], tally)
     return TypedText(encoded, _note(model, encoded, tally))
+
+
+def write_on(model: Model, text: TypedText, decoding: Decoding) -> TypedText:
+    """The text with what the model writes after it; the note says how, and why it wrote no more."""
+    prompt, name = prompt_of(text.encoded), Path(model.name).name
+    (made,) = generate(model, [prompt.ids.tolist()], decoding)
+    if not made.ids:
+        if made.stopped == "context":
+            raise EncodingError(f"the prompt fills the {len(prompt):,} tokens that {name} can read", "Give a shorter prompt")
+        raise EncodingError(f"{name} writes nothing after this prompt: it ends the text", "Give another prompt, or use --temperature 1")
+    count = f"{len(made.ids):,} token{'s' * (len(made.ids) != 1)}"
+    note = f"{name} wrote the last {count}, {decoding.described()}; it stopped because {STOPS[made.stopped]}"
+    return TypedText(continued(prompt, made.ids, model.tokenizer), "; ".join(filter(None, (text.note, note))))
 
 
 def _annotated(model: Model, document: Document, second: str | None, room: int) -> TypedText:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from headscope.core.state import States
 from headscope.encoding.texts import Encoded
 from headscope.engine.compute import ShardRunner
 from headscope.engine.failures import DeviceError, FaultTolerantRunner
+from headscope.engine.generating import GeneratingRunner
 from headscope.engine.plan import Plan
 from headscope.engine.spec import RunSpec
 from headscope.errors import HeadscopeError
@@ -71,7 +73,7 @@ class Worker:
         host = socket.gethostname()
         spec = RunSpec.model_validate(start.settings)
         try:
-            runner = runner_for(spec, load(spec.model, start.device, spec.dtype, spec.random, head=spec.differentiates))
+            runner = runner_for(spec, load(spec.model, start.device, spec.dtype, spec.random, head=spec.predicts))
         except HeadscopeError as error:
             return "error", (f"a worker on {host} cannot begin: {error.problem}", error.remedy)
         if runner.model.fingerprint != start.model:
@@ -93,7 +95,8 @@ class Worker:
 
 def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
     """A loaded model, ready for the shards of a resolved specification."""
-    return ShardRunner(
+    runner = ShardRunner if spec.decoding is None else partial(GeneratingRunner, decoding=spec.decoding)
+    return runner(
         model,
         Plan.make(spec.build_measures(), model.sites, spec.layers),
         word_rows=spec.word_rows or "mean",

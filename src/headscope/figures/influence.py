@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.theme import SEQUENTIAL, sign, theme
-from headscope.drawing.words import INK, RED, label, width_of
+from headscope.drawing.words import INK, RED, SHADE, label, width_of
 from headscope.figures.lines import check_drawable
 from headscope.gallery.grids import Grid
 from headscope.gallery.highlight import Highlight
@@ -72,6 +72,9 @@ def _panel(figure: Figure, axes: Axes, title: str, grid: Grid, cell: float, high
         for tick, red in zip(ticks, named, strict=True):
             tick.set(color=RED if red else INK, fontweight="bold" if red else "normal")
     _outline(axes, grid, highlight)
+    if grid.generated_from is not None:
+        for tick in (*axes.get_yticklabels()[grid.generated_from :], *axes.get_xticklabels()[grid.generated_from :]):
+            tick.set_bbox({"facecolor": SHADE, "edgecolor": "none", "pad": 1.2})
     if cell >= _DIGITS:
         for (row, column), value in np.ndenumerate(grid.weights):
             ink = ink_on(to_rgb(image.cmap(image.norm(value))))

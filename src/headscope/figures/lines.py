@@ -9,7 +9,7 @@ import numpy as np
 
 from headscope.core.heads import HeadId
 from headscope.drawing.theme import sign, theme
-from headscope.drawing.words import INK, LINE, RED, label, width_of
+from headscope.drawing.words import INK, LINE, RED, SHADE, label, width_of
 from headscope.errors import RunError
 from headscope.gallery.grids import Grid
 from headscope.gallery.highlight import Highlight
@@ -56,6 +56,13 @@ def check_drawable(grids: Iterable[Grid]) -> None:
         raise RunError("without special tokens there is nothing to draw", "Use --specials show")
 
 
+def shade(axes: Axes, x: float, y: float, width: float, height: float) -> None:
+    """A soft ground behind what a model wrote."""
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=SHADE, edgecolor="none", zorder=0))
+
+
 def colours_of(weights: Float[np.ndarray, "line"], red: Bool[np.ndarray, "line"]) -> Float[np.ndarray, "line rgba"]:
     """The colour of each line: blue, or red if it is highlighted, and the more opaque the higher its weight."""
     from matplotlib.colors import to_rgb
@@ -74,6 +81,9 @@ def _panel(
     axes.set_ylim(tall, 0)
     axes.text(0, 0.5 * _STEP, f"Head {head}", fontsize=9, fontweight="bold", color=INK, va="center")
     heights = [_STEP * (1.75 + (tall / _STEP - 2 - len(side)) / 2 + np.arange(len(side))) for side in labels]
+    if grid.generated_from is not None:
+        for ys, x in zip(heights, (0.0, start + _GAP), strict=True):
+            shade(axes, x, ys[grid.generated_from] - _STEP / 2, start if x == 0 else wide - x, _STEP * (len(ys) - grid.generated_from))
     columns_of_words = zip(labels, heights, (start, start + _GAP), ("right", "left"), highlight.words(grid), strict=True)
     for words, ys, x, side, named in columns_of_words:
         for word, y, red in zip(words, ys, named, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -32,6 +33,7 @@ class Grid:
     columns: tuple[str, ...]
     row_words: tuple[int, ...] = ()  # for each row the number of its word in the text, -1 for a special token
     column_words: tuple[int, ...] = ()
+    generated_from: int | None = None  # the first row that a model wrote; the columns are the same then
 
     def strongest(self, row: int, top: int, least: float = 0.0) -> list[tuple[str, float]]:
         """What a row attends to most, and how much; the earlier first where weights are equal."""
@@ -71,7 +73,15 @@ def arranged(
         weights = np.divide(weights, left, out=np.zeros_like(weights), where=left > 0)
     forms = [tuple(form for form, _, _ in side) for side in (rows, columns)]
     words = [tuple(word for _, word, _ in side) for side in (rows, columns)]
-    return Grid(weights, forms[0], forms[1], words[0], words[1])
+    return Grid(weights, forms[0], forms[1], words[0], words[1], _first_generated(queries, level, specials))
+
+
+def _first_generated(side: Encoded, level: Level, specials: Specials) -> int | None:
+    """How many of the positions that are shown stand in the prompt; None for a text that no model wrote."""
+    if side.generated_from is None:
+        return None
+    firsts: Iterable[int] = range(len(side)) if level == "token" else side.arrays.firsts.tolist()
+    return sum(place < side.generated_from and (specials == "show" or side.roles[place] == WORD) for place in firsts)
 
 
 def between_words(

@@ -73,6 +73,8 @@ def _side(encoded: Encoded, start: int, end: int) -> dict[str, Any]:
         "words": [place.get(word, -1) for word in encoded.word_of[start:end]],
         "forms": [encoded.words[word].form for word in shown],
     }
+    if encoded.generated_from is not None and encoded.generated_from < end:
+        side["generated"] = encoded.generated_from - start
     annotation = encoded.annotation
     relations = [
         [place[word], place[annotation.heads[word]], encoded.words[word].relation]

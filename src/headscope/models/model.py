@@ -166,12 +166,17 @@ class Model:
             batch["decoder_input_ids"] = _pad(targets, pad)
             batch["decoder_attention_mask"] = _real(targets)
         for name in ("input_ids", "decoder_input_ids"):
-            if name in batch and int(batch[name].max()) >= self._rows:
-                token = self.tokenizer.hf.convert_ids_to_tokens(int(batch[name].max()))
-                raise EncodingError(
-                    f"the tokenizer of {self.name} knows {token!r}, of which the model has no embedding", "Use the model's own tokenizer"
-                )
+            if name in batch:
+                self.require_embeddings(int(batch[name].max()))
         return {name: to_device(tensor, self.device) for name, tensor in batch.items()}
+
+    def require_embeddings(self, largest: int) -> None:
+        """Refuse ids up to `largest` if the model has no embedding of it."""
+        if largest >= self._rows:
+            token = self.tokenizer.hf.convert_ids_to_tokens(largest)
+            raise EncodingError(
+                f"the tokenizer of {self.name} knows {token!r}, of which the model has no embedding", "Use the model's own tokenizer"
+            )
 
     def stream(
         self,

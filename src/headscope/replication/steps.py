@@ -119,7 +119,7 @@ def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress
     spec = _spec(context, step, corpus, dev)
     how: dict[str, Any] = {"device": context.device, "resume": resume, "overwrite": overwrite, "progress": progress}
     if getattr(spec, "weights", "trained") == "trained" and getattr(spec, "dtype", "float32") == "float32":
-        how["model"] = context.loaded(step, _predicts(step) or getattr(spec, "differentiates", False))
+        how["model"] = context.loaded(step, _predicts(step) or getattr(spec, "predicts", False))
     elif (given := context.given(step)) is not None:
         how["model"] = given
     return _execute(step, spec, out, **how)

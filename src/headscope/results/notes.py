@@ -73,6 +73,19 @@ def _of(read: int, lost: int, what: str) -> str:
     return f"{read:,} of {read + lost:,} {what}"
 
 
+def generated_sentence(manifest: Mapping[str, Any]) -> str | None:
+    """That texts were written by the model, how, and where they stopped; None for a run over texts as they are."""
+    if (said := manifest.get("generated")) is None:
+        return None
+    share = said["tokens"] / max(1, said["tokens"] + said["prompt_tokens"])
+    stops = {"end": "were ended by the model", "context": "reached the model's longest context"}
+    early = [f"{n:,} {stops[stop]}" for stop, n in said["stopped"].items() if n and stop in stops]
+    return (
+        f"Generated text: the model continued {said['texts']:,} prompts by up to {said['asked']:,} tokens, {said['how']}; {share:.0%} of "
+        f"the tokens measured are its own{'; ' + ' and '.join(early) + ' before that' if early else ''}."
+    )
+
+
 def choice_note(results: Results, measure: str) -> str:
     """How the best heads of a measure were chosen, what their intervals cover, and how their scores are biased."""
     options = results.measures[measure]

@@ -66,13 +66,19 @@ class Results(Mapping[str, Table]):
 
     @classmethod
     def make(
-        cls, manifest: Mapping[str, Any], measures: Sequence[Measure], states: States, layout: HeadLayout, folder: Folder | None
+        cls,
+        manifest: Mapping[str, Any],
+        measures: Sequence[Measure],
+        states: States,
+        layout: HeadLayout,
+        folder: Folder | None,
+        more: Mapping[str, Columns] | None = None,
     ) -> Results:
-        """The results of merged states, written to `folder` if there is one."""
+        """The results of merged states, written to `folder` if there is one, with tables of no measure (`more`)."""
         metadata = {"signature": manifest["signature"]}
         with timing("tables, and their intervals from the bootstrap"):
             made = {name: columns for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()}
-            tables = {name: Table.of(columns, metadata) for name, columns in made.items()}
+            tables = {name: Table.of(columns, metadata) for name, columns in {**made, **(more or {})}.items()}
         slices: dict[str, Table] = {}
         warnings = [*manifest.get("warnings", ()), *uncounted(measures, states, layout, made)]
         if "slices" in manifest:

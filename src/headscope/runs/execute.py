@@ -13,7 +13,7 @@ import torch
 from headscope.core.paths import printable
 from headscope.core.profile import timed, timing
 from headscope.corpora import Corpus, read
-from headscope.engine import engines, failures
+from headscope.engine import engines, failures, generating
 from headscope.engine.checkpoint import Ledger
 from headscope.engine.compute import ShardRunner
 from headscope.engine.opening import look_first, prepare
@@ -27,6 +27,7 @@ from headscope.engine.spec import RunSpec
 from headscope.engine.worker import WorkerSetup
 from headscope.errors import RunError
 from headscope.gallery.build import TOO_LONG, attach_gallery
+from headscope.models.generation import require_generator
 from headscope.models.load import load_given
 from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.model import Model
@@ -140,6 +141,12 @@ class _Execution:
                 raise RunError(
                     f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
                 )
+        more: dict[str, Any] = {}
+        if spec.decoding is not None and ledger.merged is not None:
+            written = list(generating.generated_texts(ledger.merged))
+            work.recount(written)
+            manifest["generated"] = generating.summary_of(written, spec.decoding)
+            more[generating.NAME] = generating.columns_of(written, model.tokenizer)
         tally = work.dropped()
         dropped = tally.lines(read=False)
         if ledger.merged is None:
@@ -165,7 +172,8 @@ class _Execution:
         }
         for _, sample in sampled:
             sample.leave_out(failure.text for failure in failed)
-        results = Results.make({**manifest, **report}, plan.measures, failures.without(ledger.merged), plan.layout, folder)
+        states = {measure.name: ledger.merged[measure.name] for measure in plan.measures}
+        results = Results.make({**manifest, **report}, plan.measures, states, plan.layout, folder, more)
         with timing("gallery"):
             return attach_gallery(results, plan, sampled, self.runner.look, spec.word_rows or "mean") if self.gallery else results
 
@@ -188,9 +196,12 @@ def set_up(
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
+    _require_one_reading(spec, corpus)
     if spec.by is not None:
         require_column(corpus, spec.by, ", ".join(spec.corpus))
-    model = load_given(model, spec.model, _here(device, pool), spec.dtype, spec.random, head=spec.differentiates)
+    model = load_given(model, spec.model, _here(device, pool), spec.dtype, spec.random, head=spec.predicts)
+    if spec.generate is not None:
+        require_generator(model)
     if spec.differentiates:
         model.require_plain_weights("gradients")
     require_labels(spec, corpus, model)
@@ -240,6 +251,11 @@ def _key(now: dict[str, Any]) -> str:
 def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
     """Refuse a measure that has nothing to go by before a model is loaded for it."""
     needed = {measure.name: measure.needs for measure in spec.build_measures() if measure.needs is not None}
+    if needed and spec.generate is not None:
+        name, layer = next(iter(needed.items()))
+        raise RunError(
+            f"{name} needs {layer}, and generated words have no annotation", f"Leave {name} out of --measures, or --generate out"
+        )
     present = corpus.layers(set(needed.values())) if needed else set()
     for name, layer in needed.items():
         if layer not in present:
@@ -247,7 +263,20 @@ def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
             raise RunError(f"{name} needs {layer}, and {', '.join(spec.corpus)} has none", remedy)
 
 
+def _require_one_reading(spec: RunSpec, corpus: Corpus) -> None:
+    """Refuse to continue pairs of texts, or the same texts cut in several ways."""
+    if spec.generate is None:
+        return
+    unit = spec.resolved(corpus.pairs).unit
+    for measure in spec.build_measures():
+        if (option := "unit" if measure.unit is not None else "overlong" if measure.overlong is not None else None) is not None:
+            raise RunError(f"{measure.name}.{option} cuts texts for one measure, and generated text is the same for all", f"Use --{option}")
+    if unit in ("pair", "segment"):
+        raise RunError(f"the model continues one text, and a {unit} is two", "Use --unit sentence, paragraph or document with --generate")
+
+
 def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[CorpusReading, Sample]]:
     """The ways in which a run reads its corpus, and for each what the gallery will be made of."""
     ways = readings(runner.plan.measures, spec.unit or "sentence", spec.overlong or "drop")
-    return [(way, Sample(size, runner.plan.layout)) for way in ways]
+    measured = runner.measured if spec.generate is not None else None
+    return [(way, Sample(size, runner.plan.layout, measured)) for way in ways]

@@ -95,7 +95,10 @@ def text_page(data: Mapping[str, Any], title: str, note: str = "") -> str:
 
 def title_of(model: Model, encoded: Encoded) -> str:
     """What a page of a text is called: the model and the first words."""
-    return f"{Path(model.name).name} reads “{opening_of(encoded)}”"
+    if encoded.generated_from is None:
+        return f"{Path(model.name).name} reads “{opening_of(encoded)}”"
+    prompt = 1 + max(encoded.word_of[: encoded.generated_from])
+    return f"{Path(model.name).name} continues “{opening_of(encoded, min(prompt, 14)).removesuffix(' …')}”"
 
 
 def opening_of(encoded: Encoded, most: int = 14) -> str:

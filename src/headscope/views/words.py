@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headscope.corpora.automatic import sentence
+from headscope.results.notes import generated_sentence
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.studies.registry import REGISTRY
@@ -84,8 +85,11 @@ def findings(results: Results) -> list[str]:
 
 
 def whose(results: Results) -> list[str]:
-    """A sentence that says whose annotation it is, where a parser made it."""
-    return [sentence(results.annotation)] if results.annotation is not None else []
+    """A sentence that says whose annotation it is, where a parser made it, and one that says whose text it is, where
+    the model wrote it.
+    """
+    written = generated_sentence(results.manifest)
+    return [*([sentence(results.annotation)] if results.annotation is not None else []), *([written] if written is not None else [])]
 
 
 def shown_columns(summary: Table) -> list[str]:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from headscope.core.batch import WORD
 from headscope.core.document import Document
 from headscope.core.heads import HeadId, Kind
-from headscope.engine.typed_text import typed
+from headscope.engine.typed_text import typed, write_on
 from headscope.errors import RunError
 from headscope.gallery.grids import Grid, Level, Specials, check, grid, sides
 from headscope.gallery.heads import find_heads
 from headscope.gallery.highlight import Highlight, find_highlight
 from headscope.gallery.texts import look, quantised
+from headscope.models.generation import Decoding, require_generator
 from headscope.models.jacobian.choices import Kind as Measure
 from headscope.models.model import Model
 from headscope.studies.flow.influence import Influence, Layer, find_layers, find_measures
@@ -55,7 +56,7 @@ class View(Shown):
 
     `level` and `specials` are what is shown at first, and what figures show: `word` and `show` if nothing is said.
     With heads="all" figures are thumbnails of all heads; with `measures` they are heatmaps of influence, of `layers`
-    or of their mean.
+    or of their mean. With `decoding` the text is a prompt, and what the model writes after it is shown, too.
     """
 
     def __init__(
@@ -71,9 +72,14 @@ class View(Shown):
         layers: Sequence[Layer] | None = None,
         highlight: Sequence[str] = (),
         relation: str | None = None,
+        decoding: Decoding | None = None,
     ) -> None:
+        if decoding is not None:
+            _require_prompt(model, second, relation)
+            level = level or "token"  # a model writes tokens
         check(level or "word", specials or "show")
         self.model = model
+        self._decoding = decoding
         self.level, self.specials = level, specials
         self.measures: tuple[Measure, ...] = find_measures(measures) if measures is not None else ()
         self._layers = find_layers(layers, model, model.sites[0].kind if self.measures else None)
@@ -84,6 +90,8 @@ class View(Shown):
         if self._named == []:
             raise RunError("no head is named", "Write, say, 8-10,5-4, or leave heads out")
         self._typed = typed(model, text, second, max_length)
+        if decoding is not None:
+            self._typed = write_on(model, self._typed, decoding)
         self.text = self._typed.encoded
         self._influence = Influence(model, self.text)
         self._red = (tuple(highlight), relation)
@@ -116,7 +124,25 @@ class View(Shown):
     @property
     def signature(self) -> str:
         """The line that says which model read which text."""
-        return signature(self.model, self.text)
+        how = "" if self._decoding is None else f"|{self._decoding.signature}"
+        return f"{signature(self.model, self.text)}{how}"
+
+    @property
+    def generated(self) -> str:
+        """What the model wrote after the prompt; "" if it was not asked to."""
+        start = self.text.generated_from
+        return "" if start is None else self.model.tokenizer.decode_after(int(self.text.ids[start - 1]), self.text.ids[start:].tolist())
+
+    def step(self, number: int, head: str | HeadId) -> Float[np.ndarray, "key"]:
+        """A head's attention when the model chose the token of a step, counted from 1: the weights of the token before
+        it, whose output chose it, to all tokens that were there.
+        """
+        start = self.text.generated_from
+        steps = 0 if start is None else len(self.text) - start
+        if start is None or not 1 <= number <= steps:
+            raise RunError(f"there is no step {number}", f"Steps are 1 to {steps}" if steps else "Ask for tokens with generate=")
+        read = start + number - 1
+        return self.map(head)[read - 1, :read]
 
     @cached_property
     def note(self) -> str:
@@ -190,6 +216,8 @@ class View(Shown):
         read = [side for side in (self.text, self.text.target) if side is not None]
         n = [sum(role == WORD for role in side.roles) if self.level == "token" else len(side.words) for side in read]
         size = f"{' and '.join(map(str, n))} {self.level or 'word'}s"
+        if self.text.generated_from is not None:
+            size += f"; the last {len(self.text) - self.text.generated_from} tokens are generated (shaded)"
         if self.measures:
             panels, signed = self.grids(), "|".join([self.signature, *map(self._influence.settings, self.measures)])
             return influence.draw(panels, size, signed, self.highlight(self.model.sites[0].kind))
@@ -259,6 +287,9 @@ class View(Shown):
 
     def _payload(self, maps: Maps, influence: dict[str, Any]) -> dict[str, Any]:
         data = with_choice(text_data(self.model, self._typed, self._first(), maps), self.level, self.specials)
+        data["signature"] = self.signature
+        if self._decoding is not None:
+            data["step"] = 1
         data["influence"] = {**influence, **first_shown(self.measures, self._layers)}
         if self.measures or self._every:
             data["view"] = "influence" if self.measures else "model"
@@ -280,3 +311,12 @@ class View(Shown):
             ]
             lines.append(f"  head {head}: " + ", ".join(f"{word} → {to} {weight:.2f}" for weight, word, to in pairs))
         return "\n".join([*lines, '  In a notebook this is drawn; .save("page.html") or .save("figure.svg") writes it'])
+
+
+def _require_prompt(model: Model, second: str | None, relation: str | None) -> None:
+    """Refuse what cannot be continued, or shown of a text that was."""
+    require_generator(model)
+    if second is not None:
+        raise RunError("a model continues one text, not a pair", "Leave the second text out, or --generate")
+    if relation is not None:
+        raise RunError("generated words have no annotation, so that no relation can be shown", "Leave --relation out, or --generate")

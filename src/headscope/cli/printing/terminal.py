@@ -46,6 +46,8 @@ def print_grids(grids: Mapping[str, Grid], signature: str) -> None:
         for _ in range(columns):
             table.add_column(no_wrap=True, overflow="ellipsis")
         for row, word in enumerate(grid.rows):
+            if row == grid.generated_from:
+                table.add_row(Text("generated:", style="dim"))
             links = grid.strongest(row, columns, LEAST)
             table.add_row(Text(_word(word, console)), *(_link(to, weight, weight / most, console) for to, weight in links))
         console.print(table)
