@@ -9,7 +9,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import RunError
-from headscope.models.random import randomise
+from headscope.models.loading.random import randomise
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.figures import draw
 from headscope.models import load as loading
 from headscope.models.model import Model
-from headscope.models.random import untrained
+from headscope.models.loading.random import untrained
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.studies.execute import execute

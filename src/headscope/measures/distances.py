@@ -16,7 +16,7 @@ from headscope.core.heads import HeadLayout
 from headscope.core.state import State
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Measure
-from headscope.measures.gathered import Gathered, RowBlock
+from headscope.measures.weights.gathered import Gathered, RowBlock
 from headscope.measures.groups import group
 from headscope.measures.likeness import Likeness
 from headscope.stats.bootstrap import GOLDEN, group_of, keys_of, mix

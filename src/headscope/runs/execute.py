@@ -240,9 +240,10 @@ def _key(now: dict[str, Any]) -> str:
 def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
     """Refuse a measure that has nothing to go by before a model is loaded for it."""
     needed = {measure.name: measure.needs for measure in spec.build_measures() if measure.needs is not None}
-    present = corpus.layers(set(needed.values())) if needed else set()
+    one_of = {layer: {*layer.split(" or ")} for layer in needed.values()}
+    present = corpus.layers(set().union(*one_of.values())) if needed else set()
     for name, layer in needed.items():
-        if layer not in present:
+        if not one_of[layer] & present:
             remedy = f"Use a corpus with {layer}, or leave {name} out of --measures"
             raise RunError(f"{name} needs {layer}, and {', '.join(spec.corpus)} has none", remedy)
 

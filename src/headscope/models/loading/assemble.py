@@ -16,7 +16,7 @@ from headscope.models.loading.tokenizers import check_tokenizer
 from headscope.models.model import Model
 from headscope.models.predictions import Objective
 from headscope.models.prune import cut_again
-from headscope.models.random import randomise
+from headscope.models.loading.random import randomise
 from headscope.models.sites import find_sites
 
 if TYPE_CHECKING:

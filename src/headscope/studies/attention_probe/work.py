@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from headscope.core.state import States
 from headscope.encoding.texts import Encoded
-from headscope.models.random import untrained
+from headscope.models.loading.random import untrained
 from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.studies.attention_probe.evaluation import right_branching, score_probes

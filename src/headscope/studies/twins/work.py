@@ -15,7 +15,7 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.load import load
 from headscope.models.model import Model
-from headscope.models.random import untrained
+from headscope.models.loading.random import untrained
 from headscope.results.counts import warning
 from headscope.results.table import Table
 from headscope.studies.base import StudyContext, Work
