@@ -16,6 +16,7 @@ from headscope.api.studies import (
     probe_structural,
     prune,
     replicate,
+    retrieval,
     study,
     twins,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "read",
     "replicate",
     "rerun",
+    "retrieval",
     "run",
     "study",
     "train",

@@ -17,6 +17,7 @@ _CLASSES = {
     "edge_probe": "headscope.studies.edge_probe:EdgeProbeStudy",
     "keywords": "headscope.studies.keywords:KeywordStudy",
     "twins": "headscope.studies.twins:TwinsStudy",
+    "retrieval": "headscope.studies.retrieval:RetrievalStudy",
 }
 
 
