@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
 
 from headscope.corpora.inputs import resolve
 from headscope.models.loading.locate import locate
@@ -36,6 +36,17 @@ def save_small(folder: Path, layers: int = 12) -> Path:
     sizes = {"hidden_size": 8, "intermediate_size": 8, "max_position_embeddings": 128}
     shape = {**sizes, "num_hidden_layers": layers, "num_attention_heads": 2}
     BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **shape)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_small_decoder(folder: Path) -> Path:
+    """A random language model of two layers of two heads, with the tokenizer of the embedded one."""
+    tokenizer = AutoTokenizer.from_pretrained(locate("mini-decoder").place)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "max_position_embeddings": 128}
+    shape = {**sizes, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), initializer_range=0.5, **shape)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

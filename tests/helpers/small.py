@@ -13,7 +13,7 @@ from typing import Any
 from headscope.results.results import Results
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
-from helpers.recipe_material import save_slice, save_small
+from helpers.recipe_material import save_slice, save_small, save_small_decoder
 from helpers.toy import ToyStudy
 
 # The settings of each study, by its name in the registry. They should give at least two jobs and, if possible, every
@@ -29,6 +29,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     },
     "keywords": {"folds": 2, "max_length": 64},
     "twins": {"other": "other", "limit": 12, "batch_tokens": 64, "shard_tokens": 128},
+    "retrieval": {"model": "decoder", "corpus": ["needles:32x9"], "top": [1, 2], "draws": 2, "max_length": 96},
 }  # fmt: skip
 REPLICATES = 10
 # What makes a study need annotation that plain text does not have, where it does not need it always.
@@ -93,6 +94,7 @@ class SmallStudies:
         self.material.mkdir()
         save_small(self.material / "model", layers=2)
         save_small(self.material / "other", layers=3)
+        save_small_decoder(self.material / "decoder")
         save_slice(self.material).rename(self.material / "excerpt.conllu")
         (self.material / "plain.txt").write_text("The dog barked at it.\n\nIt ran away.\n")
         (self.material / "words.txt").write_text("voted purchase\n")

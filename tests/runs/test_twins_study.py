@@ -17,8 +17,8 @@ from headscope.encoding.texts import Encoder
 from headscope.errors import HeadscopeError, RunError
 from headscope.figures import draw
 from headscope.models import load as loading
-from headscope.models.model import Model
 from headscope.models.loading.random import untrained
+from headscope.models.model import Model
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.studies.execute import execute

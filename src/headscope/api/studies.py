@@ -238,7 +238,8 @@ def probe_structural(
 def retrieval(
     model: GivenModel = "mini-decoder", corpus: Texts = "needles:96x40", out: str | Path | None = None, **settings: Any
 ) -> StudyResult:
-    """Which heads copy from a passage while a language model answers, and whether answers depend on them (Wu et al. 2024).
+    """Which heads copy from a passage while a language model answers, and whether answers depend on them (Wu et al.
+    2024).
 
     `corpus` has a question, a passage and an answer in each text: `needles:96x40` makes such texts, and JSON lines hold
     your own. `settings` are those of a specification (docs/retrieval.md): `decoding`, `top`, `draws`, `weights`,

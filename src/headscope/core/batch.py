@@ -85,8 +85,8 @@ class Side:
 
     `roles` says what a position is; -1 is padding. `make_forms` tells forms apart when a question about them is first
     asked, and it is then asked once per different form. `texts` is what is annotated on the words of each text. Word k
-    is the k-th position of role WORD, unless `make_word_of` says which word each position belongs to, as where positions
-    are tokens. `origin` is the place in the text of the first position.
+    is the k-th position of role WORD, unless `make_word_of` says which word each position belongs to, as where
+    positions are tokens. `origin` is the place in the text of the first position.
     """
 
     roles: Int[np.ndarray, "batch position"]

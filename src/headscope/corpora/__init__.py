@@ -41,10 +41,11 @@ def read(*texts: Any, format: str | None = None, on_error: OnError = "raise", **
     """The corpus in these files, in this order, or of texts in memory.
 
     Files are named; `sampler` names the corpus that comes with headscope, `repeats:50x32` 32 random sequences of 50
-    tokens, each written twice, `needles:96x40` 40 texts of up to 96 words in which a fact is hidden, `-` standard
-    input, a folder the files in it. Texts in memory are a list of strings or of dicts (`text`, `id`, as in JSON lines), a table of pandas, polars or Arrow, a dataset of Hugging Face, spaCy
-    `Doc`s, or token lists of `conllu` (docs/corpora.md). `columns` are the names that a table has for `text`, `id`,
-    `label` and others; further columns are metadata.
+    tokens, each written twice, `needles:96x40` 40 texts of up to 96 words with a fact hidden in each, `-` standard
+    input, a folder the files in it. Texts in memory are a list of strings or of dicts (`text`, `id`, as in JSON lines),
+    a table of pandas, polars or Arrow, a dataset of Hugging Face, spaCy `Doc`s, or token lists of `conllu`
+    (docs/corpora.md). `columns` are the names that a table has for `text`, `id`, `label` and others; further columns
+    are metadata.
 
     The format follows from the file names unless it is named. With `on_error="skip"`, bad sentences are left out and
     counted in `Corpus.skipped` instead of raising a CorpusError.
@@ -66,6 +67,8 @@ def read(*texts: Any, format: str | None = None, on_error: OnError = "raise", **
     if wrong := [name for name in names if not isinstance(name, str | Path)]:
         raise HeadscopeError(f"{type(wrong[0]).__name__} is no name of a file", "Name files, or give one list or table of texts")
     if (generated := repeats(names) or needles(names)) is not None:
+        if format is not None:
+            raise HeadscopeError(f"{names[0]} is made and not read, so that it has no format {format!r}", "Leave the format out")
         return generated
     resolved = resolve(names, format)
     both = {**resolved.columns, **columns}

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from headscope.core.document import PASSAGE, Document, Edge, Sentence, Word
+from headscope.core.document import PASSAGE, Document, Edge, Scalar, Sentence, Word
 from headscope.core.hashing import hash64
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.inputs import NEEDLES, SAMPLER, resolve
@@ -28,12 +28,12 @@ _REMEDY = (
     "Write needles:96 for 40 texts of up to 96 words; needles:96x100 for 100; needles:96x100/0,50,100 for needles at the start, in the "
     "middle and at the end; needles:96x100@7 for another draw"
 )
-_PEOPLE = "Anna Clara David Emma Frank Grace Henry Jack Karen Laura Martha Noah Oliver Peter Rose Simon Thomas Walter".split()
+_PEOPLE = "Anna Clara David Emma Frank Grace Henry Jack Karen Laura Martha Noah Oliver Peter Rose Simon Thomas Walter"
 _THINGS = (
     "anchor apple arrow basket bottle bridge candle carpet castle chain cotton cradle curtain desert diamond engine falcon feather forest "
     "garden hammer harbor island jacket kettle ladder lantern lemon marble meadow mirror needle orange palace pepper pillow pocket ribbon "
     "saddle silver spoon temple tiger tunnel velvet violin wagon window winter yellow"
-).split()
+)
 
 
 def needles(paths: Iterable[str | Path]) -> Corpus | None:
@@ -74,7 +74,7 @@ def _sentences() -> Sequence[tuple[Word, ...]]:
 def _document(length: int, depth: int, number: int, seed: int) -> Document:
     """One text: sentences of the sampler, the needle among them at a depth, and the question."""
     rng = random.Random(hash64("needles", seed, number))
-    person, things = rng.choice(_PEOPLE), rng.sample(_THINGS, 3)
+    person, things = rng.choice(_PEOPLE.split()), rng.sample(_THINGS.split(), 3)
     question = [*map(Word, ("The", "secret", "words", "of")), Word(person, space_after=False), Word(":")]
     needle = (*question, *map(Word, things[:-1]), Word(things[-1], space_after=False), Word("."))
     context = _context(length - len(needle) - len(question), rng)
@@ -84,12 +84,12 @@ def _document(length: int, depth: int, number: int, seed: int) -> Document:
     start = sum(map(len, context[:before]))
     end = sum(map(len, parts))
     edge = Edge(PASSAGE, ("gold",), (end - len(question), end), (start, start + len(needle)))
-    metadata = {ANSWER: " ".join(things), "depth": depth}
+    metadata: dict[str, Scalar] = {ANSWER: " ".join(things), "depth": depth}
     return Document(f"needle_{number}", tuple(map(Sentence, parts)), edges=(edge,), metadata=metadata)
 
 
 def _context(room: int, rng: random.Random) -> list[tuple[Word, ...]]:
-    """Consecutive sentences of at most `room` words, from a place that is drawn; of the first one, no more than fits."""
+    """Consecutive sentences of at most `room` words from a place that is drawn; the first one is cut if it is longer."""
     every = _sentences()
     place = rng.randrange(len(every))
     chosen = [every[place][:room]]

@@ -76,7 +76,9 @@ def token_side(texts: Sequence[Encoded]) -> Side:
     """
     roles = pad([text.arrays.roles for text in texts])
     annotations = tuple(text.annotation for text in texts)
-    return Side(roles, lambda: _token_forms(texts, roles), annotations, make_word_of=lambda: pad([np.array(text.word_of) for text in texts]))
+    return Side(
+        roles, lambda: _token_forms(texts, roles), annotations, make_word_of=lambda: pad([np.array(text.word_of) for text in texts])
+    )
 
 
 def _token_forms(texts: Sequence[Encoded], roles: Int[np.ndarray, "batch position"]) -> Forms:

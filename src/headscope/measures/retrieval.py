@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
     from headscope.measures.means import Counts, Sums
 
-QUESTION, PASSAGE = "question", "passage"
+Mark = Literal["question", "passage"]
+QUESTION: Mark = "question"
+PASSAGE: Mark = "passage"
 
 
 @dataclass(frozen=True)
 class MarkTest(SideTest):
     """A test for the positions of the question of a text, or of the passage that answers it."""
 
-    which: Literal["question", "passage"]
+    which: Mark
 
     def places(self, side: Side) -> Bool[np.ndarray, "batch position"]:
         """True at the positions of the marked words."""
@@ -83,8 +85,8 @@ class Retrieval(HeadMeans):
 
     @property
     def _needs(self) -> RowNeeds:
-        groups = ((PASSAGE, MarkTest("passage")), (self._other, ControlTest(self.seed)))
-        return RowNeeds(groups, rows=((QUESTION, MarkTest("question")),))
+        groups = ((PASSAGE, MarkTest(PASSAGE)), (self._other, ControlTest(self.seed)))
+        return RowNeeds(groups, rows=((QUESTION, MarkTest(QUESTION)),))
 
     @property
     def _other(self) -> str:
@@ -94,7 +96,7 @@ class Retrieval(HeadMeans):
         """The weight on each passage, summed over the rows of the question."""
         rows = row_sums(batch, self._needs)
         sums: torch.Tensor = rows.over(QUESTION)[..., [rows.needs.column(name) for name in (PASSAGE, self._other)]]
-        asked = batch.queries.chosen(QUESTION, MarkTest("question")).sum(1)
+        asked = batch.queries.chosen(QUESTION, MarkTest(QUESTION)).sum(1)
         has_other = batch.keys.chosen(self._other, ControlTest(self.seed)).any(1)
         return sums.transpose(1, 2), np.stack([asked, asked * has_other], 1).astype(np.float64)
 
@@ -110,13 +112,13 @@ def other_passage(
     """
     free = words & ~question & ~passage
     free[:1] = False
-    none = np.zeros_like(free)
+    none: Bool[np.ndarray, "position"] = np.zeros_like(free)
     if not passage.any() or not question.any():
         return none
     begin = int(np.argmax(question))
     if np.flatnonzero(passage)[-1] < begin:
         free[begin:] = False
-    chosen = none.copy()
+    chosen: Bool[np.ndarray, "position"] = none.copy()
     for number, size in enumerate(sorted(_stretches(passage), reverse=True)):
         room = np.convolve(free, np.ones(size, dtype=np.int64), "valid") == size
         starts = np.flatnonzero(room)

@@ -28,6 +28,8 @@ QUANTITIES = {
     "previous_token": "to the previous token, from the third token on",
     "induction_shuffled": "as induction, with the copies of a text whose words were shuffled",
     "duplicate_shuffled": "as duplicate, with the copies of a text whose words were shuffled",
+    "qr": "from the question to the passage that answers it",
+    "qr_other": "from the question to another passage of the same length",
     "entropy_without_first": "entropy of the rows without the first token",
     "sep_to_sep": "from [SEP] to [SEP]",
     "other_to_sep": "from all other tokens to [SEP]",

@@ -1,8 +1,8 @@
 """Questions with passages as JSON Lines, one or more of which hold the answer.
 
-{"passages": ["Ann lives in Rome.", "Bob lives in Oslo."], "gold": 1, "question": "Bob lives in", "answer": "Oslo."}: the
-text is the passages in order, each a paragraph, and the question at the end. `gold` is the number of the passage that
-answers it, counted from 0, or a list of numbers. The answer is needed only by what lets a model answer.
+{"passages": ["Ann lives in Rome.", "Bob lives in Oslo."], "gold": 1, "question": "Bob lives in", "answer": "Oslo."}:
+the text is the passages in order, each a paragraph, and the question at the end. `gold` is the number of the passage
+that answers it, counted from 0, or a list of numbers. The answer is needed only by studies in which a model answers.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def _document(entry: Mapping[str, object], line: int, name: str) -> Document:
 def _gold(value: object, count: int, line: int) -> list[int]:
     """The numbers of the passages that answer the question, each once."""
     numbers = value if isinstance(value, list) else [value]
-    if not numbers or any(whole(number) is None for number in numbers):
+    found = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
+    if not found or len(found) < len(numbers):
         raise wrong("gold", value, "the number of a passage, or a list of numbers", line)
-    if outside := [number for number in numbers if not 0 <= number < count]:
+    if outside := [number for number in found if not 0 <= number < count]:
         raise Flaw(line, "no such passage", f"`gold` is {outside[0]}, and there are {count} passages", "Count passages from 0")
-    return sorted({int(number) for number in numbers})
+    return sorted({*found})

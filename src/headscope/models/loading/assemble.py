@@ -12,11 +12,11 @@ from headscope.errors import ModelError
 from headscope.models.folder import check_finite
 from headscope.models.loading.quantised import quantisation
 from headscope.models.loading.quiet import quietly
+from headscope.models.loading.random import randomise
 from headscope.models.loading.tokenizers import check_tokenizer
 from headscope.models.model import Model
 from headscope.models.predictions import Objective
 from headscope.models.prune import cut_again
-from headscope.models.loading.random import randomise
 from headscope.models.sites import find_sites
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Wu et al.'s score: at each step of decoding, does a head attend most to the token of the passage that comes next?"""
+"""Wu et al.'s score: the share of steps in which a head attends most to the token of the passage that comes next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.studies.retrieval.samples import Sample
+from headscope.studies.retrieval.samples import RetrievalSample
 
 if TYPE_CHECKING:
     import torch
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 
-def copy_scores(model: Model, sample: Sample, written: Sequence[int]) -> Float64[np.ndarray, "head"]:
+def copy_scores(model: Model, sample: RetrievalSample, written: Sequence[int]) -> Float64[np.ndarray, "head"]:
     """Of each head the number of written tokens that it copied out of the passage, divided by the tokens of the answer.
 
     One pass over the prompt and what was written gives the attention of all steps: in a causal model a row does not
@@ -43,10 +43,11 @@ def copied(
     """Whether the token that a head attends to most in a step lies in the passage and is the one that is written."""
     inside = np.zeros(len(ids), dtype=bool)
     inside[: len(passage)] = passage
-    return inside[most] & (ids[most] == np.array(written))
+    copies: Bool[np.ndarray, "head step"] = inside[most] & (ids[most] == np.array(written))
+    return copies
 
 
-def chance(sample: Sample, written: Sequence[int]) -> float:
+def chance(sample: RetrievalSample, written: Sequence[int]) -> float:
     """The score of a head that attends most to any token that it sees alike."""
     inside = sample.prompt.ids[sample.passage]
     seen = len(sample.prompt) + np.arange(len(written))

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from headscope.results.results import Results
 
 NAMED = 6  # heads with their names beside them
-_LINE = {"color": "0.35", "linewidth": 1}
+_GREY = "0.35"
 
 
 def ranked(results: Results, kind: str | None = None) -> Figure:
-    """Scores of all heads from the highest to the lowest, with intervals; the first ones are named."""
+    """HeadScores of all heads from the highest to the lowest, with intervals; the first ones are named."""
     from matplotlib.figure import Figure
 
     table = results["retrieval_heads"]
@@ -36,8 +36,8 @@ def ranked(results: Results, kind: str | None = None) -> Figure:
         for number, row in enumerate(rows[:NAMED], 1):
             if row["score"] > 0:
                 axes.annotate(str(results.head_of(row)), (number, row["score"]), xytext=(5, 1), textcoords="offset points", fontsize=7)
-        axes.axhline(ABOVE, linestyle=(0, (4, 3)), label=f"{ABOVE:g}", **_LINE)
-        axes.axhline(rows[0]["baseline"], linestyle=(0, (1, 2)), label="any token alike", **_LINE)
+        axes.axhline(ABOVE, linestyle=(0, (4, 3)), label=f"{ABOVE:g}", color=_GREY, linewidth=1)
+        axes.axhline(rows[0]["baseline"], linestyle=(0, (1, 2)), label="any token alike", color=_GREY, linewidth=1)
         axes.set_xlabel("Heads by rank")
         axes.set_ylabel("Retrieval score")
         axes.set_ylim(bottom=0)
@@ -53,7 +53,10 @@ def ablation(results: Results, kind: str | None = None) -> Figure:
 
     table = results["retrieval_ablation"]
     whole = next(iter(table))
-    panels = (("found", "found_low", "found_high", "Answers found word for word"), ("loss", "low", "high", "Loss of the answer (nats a token)"))
+    panels = (
+        ("found", "found_low", "found_high", "Answers found word for word"),
+        ("loss", "low", "high", "Loss of the answer (nats a token)"),
+    )
     with theme():
         figure = Figure(figsize=(6.8, 3.0), layout="constrained")
         for axes, (value, low, high, title) in zip(figure.subplots(1, 2), panels, strict=True):
@@ -61,7 +64,12 @@ def ablation(results: Results, kind: str | None = None) -> Figure:
                 rows = [whole, *table.where(heads=heads)]
                 places = np.array([row["k"] for row in rows])
                 axes.plot(
-                    places, [row[value] for row in rows], color=COLOURS[number], marker=MARKERS[number], markersize=4, label=f"{heads} heads"
+                    places,
+                    [row[value] for row in rows],
+                    color=COLOURS[number],
+                    marker=MARKERS[number],
+                    markersize=4,
+                    label=f"{heads} heads",
                 )
                 axes.fill_between(
                     places, [row[low] for row in rows], [row[high] for row in rows], color=COLOURS[number], alpha=0.15, linewidth=0

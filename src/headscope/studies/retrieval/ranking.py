@@ -52,7 +52,9 @@ def held_out_best(scores: Float64[np.ndarray, "sample head"], fold: Int64[np.nda
     return best
 
 
-def overlaps(scores: Float64[np.ndarray, "sample head"], documents: Sequence[str], ks: Sequence[int], replicates: int, seed: int) -> list[Overlap]:
+def overlaps(
+    scores: Float64[np.ndarray, "sample head"], documents: Sequence[str], ks: Sequence[int], replicates: int, seed: int
+) -> list[Overlap]:
     """For each k the overlap of the first k heads with those of all documents: on as many documents drawn with
     replacement, and on fewer drawn without.
     """
@@ -77,7 +79,7 @@ def overlaps(scores: Float64[np.ndarray, "sample head"], documents: Sequence[str
 
 
 def random_heads(count: int, k: int, without: Sequence[int], seed: int, draw: int) -> list[int]:
-    """k of `count` heads, drawn from all but some."""
+    """K of `count` heads, drawn from all but some."""
     order = sorted(range(count), key=lambda head: hash64("random heads", seed, draw, head))
     return [head for head in order if head not in set(without)][:k]
 

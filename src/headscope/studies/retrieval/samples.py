@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A prompt, which ends in a question; which of its tokens are the passage; the tokens of the answer, and its text."""
+class RetrievalSample:
+    """A prompt that ends in a question; which of its tokens are the passage; the tokens of the answer, and its text."""
 
     prompt: Encoded
     passage: Bool[np.ndarray, "token"]
@@ -49,7 +49,7 @@ class Sample:
         )
 
 
-def read_samples(corpus: Corpus, model: Model, spec: RetrievalSpec, counts: Counts) -> list[Sample]:
+def read_samples(corpus: Corpus, model: Model, spec: RetrievalSpec, counts: Counts) -> list[RetrievalSample]:
     """The samples of a corpus; texts that are none are counted."""
     encoder = Encoder(model.tokenizer, "document", spec.max_length, "drop")
     tally = counts.dropped
@@ -67,7 +67,7 @@ def read_samples(corpus: Corpus, model: Model, spec: RetrievalSpec, counts: Coun
     return samples
 
 
-def sample_of(text: Encoded, tokenizer: Tokenizer) -> Sample | str:
+def sample_of(text: Encoded, tokenizer: Tokenizer) -> RetrievalSample | str:
     """The sample that a text is, read up to the end of its question; or why it is none."""
     answer = str(text.metadata.get(ANSWER, "")).split()
     if not text.annotation.passages:
@@ -81,7 +81,7 @@ def sample_of(text: Encoded, tokenizer: Tokenizer) -> Sample | str:
     prompt = replace(
         text, ids=text.ids[:end], segments=text.segments[:end], roles=text.roles[:end], word_of=text.word_of[:end], pieces=text.pieces[:end]
     )
-    return Sample(prompt, passage[:end], _continuation(text.words[text.word_of[end - 1]], answer, tokenizer), " ".join(answer))
+    return RetrievalSample(prompt, passage[:end], _continuation(text.words[text.word_of[end - 1]], answer, tokenizer), " ".join(answer))
 
 
 def _continuation(last: Word, forms: Sequence[str], tokenizer: Tokenizer) -> tuple[int, ...]:

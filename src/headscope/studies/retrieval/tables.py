@@ -27,7 +27,7 @@ STRONGEST, RANDOM, NONE = "strongest", "random", "none"
 
 
 @dataclass(frozen=True)
-class Scores:
+class HeadScores:
     """What was seen of each sample: its document, whether it was answered, and by decoding the score of each head and
     of chance.
     """
@@ -38,7 +38,7 @@ class Scores:
     chance: dict[Decoding, Float64[np.ndarray, "sample"]]
 
     @classmethod
-    def of(cls, kept: StateColumns) -> Scores:
+    def of(cls, kept: StateColumns) -> HeadScores:
         """Those that jobs have kept."""
         heads = {decoding: kept.numbers(decoding) for decoding in DECODINGS}
         chances = {decoding: kept.numbers(f"chance/{decoding}") for decoding in DECODINGS}
@@ -64,7 +64,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Answers:
+class AblatedAnswers:
     """The loss of the right answer of each sample and whether it was found: with all heads, and for each k without the
     strongest and without random ones, which are averaged.
     """
@@ -75,7 +75,7 @@ class Answers:
     top: tuple[int, ...]
 
     @classmethod
-    def of(cls, kept: StateColumns, spec: RetrievalSpec) -> Answers:
+    def of(cls, kept: StateColumns, spec: RetrievalSpec) -> AblatedAnswers:
         """Those that jobs have kept."""
         return cls(kept.words("document"), kept.numbers("answers"), spec.draws, spec.top)
 
@@ -91,7 +91,17 @@ class Answers:
         return self.values[:, number] if heads == STRONGEST else self.values[:, number + 1 : number + 1 + self.draws].mean(1)
 
 
-def head_table(scores: Scores, main: Decoding, ids: Sequence[HeadId], spec: RetrievalSpec) -> Table:
+def share(holds: Float64[np.ndarray, "sample"], documents: Sequence[str], spec: RetrievalSpec) -> tuple[float, float, float]:
+    """The share of samples in which something holds, with exact bounds where it holds in all or in none."""
+    of, weights = document_weights(documents, spec.replicates, spec.seed)
+    weighted = weights[of]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        replicates = holds @ weighted / weighted.sum(0)
+    low, high = share_interval(replicates[0], replicates[1:], Support.of(np.bincount(of).astype(np.float64)))
+    return float(replicates[0]), float(low), float(high)
+
+
+def head_table(scores: HeadScores, main: Decoding, ids: Sequence[HeadId], spec: RetrievalSpec) -> Table:
     """`retrieval_heads`: one row per decoding and head, the decoding that ranks heads first, by score."""
     rows: list[dict[str, Any]] = []
     for decoding in sorted(DECODINGS, key=lambda name: name != main):
@@ -113,7 +123,7 @@ def head_table(scores: Scores, main: Decoding, ids: Sequence[HeadId], spec: Retr
     return Table.of({name: [row[name] for row in rows] for name in rows[0]})
 
 
-def stability_table(scores: Scores, main: Decoding, spec: RetrievalSpec) -> Table:
+def stability_table(scores: HeadScores, main: Decoding, spec: RetrievalSpec) -> Table:
     """`retrieval_stability`: the overlap of the first k heads on resampled documents with those of all documents."""
     rows = overlaps(*scores.scored(main), spec.top, spec.replicates, spec.seed)
     columns = list(zip(*rows, strict=True))
@@ -121,48 +131,64 @@ def stability_table(scores: Scores, main: Decoding, spec: RetrievalSpec) -> Tabl
     return Table.of({name: list(column) for name, column in zip(names, columns, strict=True)})
 
 
-def ablation_table(answers: Answers, which: Sequence[str], spec: RetrievalSpec) -> Table:
+def ablation_table(answers: AblatedAnswers, which: Sequence[str], spec: RetrievalSpec) -> Table:
     """`retrieval_ablation`: answers found and loss of the answer, with all heads, without the k strongest and without k
     random ones, each with what the loss gains over that with all heads.
     """
     rows: list[dict[str, Any]] = []
     base = answers.without(NONE, 0)
-    sets = [(0, NONE, ""), *((k, heads, which[n] if heads == STRONGEST else "") for n, k in enumerate(spec.top) for heads in (STRONGEST, RANDOM))]
+    sets = [
+        (0, NONE, ""),
+        *((k, heads, which[n] if heads == STRONGEST else "") for n, k in enumerate(spec.top) for heads in (STRONGEST, RANDOM)),
+    ]
     for k, heads, names in sets:
         values = answers.without(heads, k)
         found = mean(values, answers.documents, spec.replicates, spec.seed)
-        shares = mean(values[:, 1], answers.documents, spec.replicates, spec.seed, SHARE)
+        shares = share(values[:, 1], answers.documents, spec)
         gained = mean(values[:, 0] - base[:, 0], answers.documents, spec.replicates, spec.seed)
         rows.append(
             {
-                **{"k": k, "heads": heads, "found": float(shares.value), "found_low": float(shares.low), "found_high": float(shares.high)},
+                **{"k": k, "heads": heads, "found": shares[0], "found_low": shares[1], "found_high": shares[2]},
                 **{"loss": float(found.value[0]), "low": float(found.low[0]), "high": float(found.high[0])},
                 **{"gained": float(gained.value), "gained_low": float(gained.low), "gained_high": float(gained.high)},
-                **{"n": len(values), "documents": int(shares.documents), "draws": spec.draws if heads == RANDOM else 1, "which": names},
+                **{"n": len(values), "documents": len({*answers.documents}), "draws": spec.draws if heads == RANDOM else 1, "which": names},
             }
         )
     return Table.of({name: [row[name] for row in rows] for name in rows[0]})
 
 
-def summary(scores: Scores, main: Decoding, answers: Answers, stability: Table, spec: RetrievalSpec) -> Table:
+def summary(scores: HeadScores, main: Decoding, answers: AblatedAnswers, stability: Table, spec: RetrievalSpec) -> Table:
     """What was answered, how many heads retrieve, how stable they are, and what the answers lose without them."""
     values, documents = scores.scored(main)
     rows: list[tuple[str, float, float, float, float, int, int]] = []
 
-    def add(what: str, numbers: Float64[np.ndarray, "sample"], of: Sequence[str], within: tuple[float, float], baseline: float = np.nan) -> None:
+    def add(
+        what: str, numbers: Float64[np.ndarray, "sample"], of: Sequence[str], within: tuple[float, float], baseline: float = np.nan
+    ) -> None:
         found = mean(numbers[:, None], of, spec.replicates, spec.seed, within)
         bounds = float(found.value[0]), float(found.low[0]), float(found.high[0])
         rows.append((what, *bounds, baseline, int(found.n[0]), int(found.documents[0])))
 
-    add("questions answered", scores.passed.astype(np.float64), scores.documents, SHARE)
-    add("answers given word for word", answers.without(NONE, 0)[:, 1], answers.documents, SHARE)
+    of_all = np.nan, len(scores.documents), len({*scores.documents})
+    rows.append(("questions answered", *share(scores.passed.astype(np.float64), scores.documents, spec), *of_all))
+    rows.append(("answers given word for word", *share(answers.without(NONE, 0)[:, 1], answers.documents, spec), *of_all))
     add("loss of the right answer", answers.without(NONE, 0)[:, 0], answers.documents, (0, np.inf))
     rows.append(_share_above(values, documents, spec))
     chance = float(scores.chance[main][scores.counted(main)].mean())
     add("score of the best head, chosen on other documents", held_out_best(values, folds(documents, spec.seed)), documents, SHARE, chance)
     k = spec.top[-1]
     row = next(row for row in stability if row["k"] == k)
-    rows.append((f"overlap of the top {k} on resampled documents", row["value"], row["low"], row["high"], row["baseline"], len(documents), len({*documents})))
+    rows.append(
+        (
+            f"overlap of the top {k} on resampled documents",
+            row["value"],
+            row["low"],
+            row["high"],
+            row["baseline"],
+            len(documents),
+            len({*documents}),
+        )
+    )
     for column, what in ((1, "answers lost"), (0, "loss gained")):
         sign = -1 if column else 1
         strongest, random = (sign * (answers.without(heads, k) - answers.without(NONE, 0))[:, column] for heads in (STRONGEST, RANDOM))

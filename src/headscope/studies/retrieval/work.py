@@ -22,9 +22,9 @@ from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 from headscope.studies.retrieval.copying import chance, copy_scores
 from headscope.studies.retrieval.ranking import first, folds, random_heads
-from headscope.studies.retrieval.samples import Sample, read_samples, recall
+from headscope.studies.retrieval.samples import RetrievalSample, read_samples, recall
 from headscope.studies.retrieval.spec import Decoding, RetrievalSpec
-from headscope.studies.retrieval.tables import PASSED, Answers, Scores, ablation_table, head_table, stability_table, summary
+from headscope.studies.retrieval.tables import PASSED, AblatedAnswers, HeadScores, ablation_table, head_table, stability_table, summary
 
 if TYPE_CHECKING:
     from jaxtyping import Float64
@@ -34,9 +34,9 @@ BATCH_TOKENS = 2048
 
 
 class RetrievalJob(NamedTuple):
-    """Some samples to be scored or, with sets of heads for each part of the documents, to be answered without those."""
+    """Some samples to be scored; or, with sets of heads for each part of the documents, to be answered without them."""
 
-    samples: Sequence[Sample]
+    samples: Sequence[RetrievalSample]
     cuts: Sequence[Sequence[Sequence[HeadId]]] | None = None
 
 
@@ -68,21 +68,21 @@ class RetrievalWork(Work):
         tokens = [self.reading_cost(sample.prompt for sample in samples) for samples in self._shards()]
         return [*(4.0 * cost for cost in tokens), *(float(sets) * cost for cost in tokens)]
 
-    def _shards(self) -> list[Sequence[Sample]]:
+    def _shards(self) -> list[Sequence[RetrievalSample]]:
         return [self._samples[start : start + TOGETHER] for start in range(0, len(self._samples), TOGETHER)]
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[RetrievalJob]:
         """The samples, some at a time; and a second time without heads, once these are chosen."""
         for samples in self._shards():
             yield RetrievalJob(samples)
-        scores = Scores.of(StateColumns(merged()["scores"]))
+        scores = HeadScores.of(StateColumns(merged()["scores"]))
         cuts = self._cuts(scores, scores.main(self.spec.decoding))
         for samples in self._shards():
             yield RetrievalJob(samples, cuts)
 
-    def _cuts(self, scores: Scores, decoding: Decoding) -> list[list[list[HeadId]]]:
-        """For each part the sets of heads to switch off, chosen on the other: none; for each k the strongest, and random
-        ones.
+    def _cuts(self, scores: HeadScores, decoding: Decoding) -> list[list[list[HeadId]]]:
+        """For each part of the documents the sets of heads to switch off: none; for each k the strongest on the other
+        part, and random ones.
         """
         ids, spec = self.model.layout.ids(), self.spec
         values, documents = scores.scored(decoding)
@@ -111,7 +111,7 @@ class RetrievalWork(Work):
             self.meter.tell((number + 1) / len(job.samples), number + 1, sum(len(one.prompt) for one in job.samples[: number + 1]))
         return {"scores": scores.state, "answers": answers.state}
 
-    def _score(self, sample: Sample, kept: StateColumns) -> None:
+    def _score(self, sample: RetrievalSample, kept: StateColumns) -> None:
         written = greedy(self.model, [sample.prompt.ids.tolist()], len(sample.answer))[0].ids
         found = recall(sample.right, self.model.tokenizer.hf.decode(list(written), skip_special_tokens=True))
         kept.say("document", [sample.prompt.document])
@@ -121,7 +121,7 @@ class RetrievalWork(Work):
             kept.add(decoding, copy_scores(self.model, sample, ids)[None])
             kept.add(f"chance/{decoding}", [chance(sample, ids)])
 
-    def _answer(self, sample: Sample, cuts: Sequence[Sequence[HeadId]]) -> Float64[np.ndarray, "cut 2"]:
+    def _answer(self, sample: RetrievalSample, cuts: Sequence[Sequence[HeadId]]) -> Float64[np.ndarray, "cut 2"]:
         """Without each set of heads the loss of the right answer, per token, and whether greedy decoding gives it.
 
         It does if every token of the answer is the most probable one after those before it, so one pass tells.
@@ -140,9 +140,9 @@ class RetrievalWork(Work):
     def tables(self, states: States) -> dict[str, Table]:
         """The scores of heads, their stability, and what depends on the strongest."""
         spec = self.spec
-        scores = Scores.of(StateColumns(states["scores"]))
+        scores = HeadScores.of(StateColumns(states["scores"]))
         main = scores.main(spec.decoding)
-        answers = Answers.of(StateColumns(states["answers"]), spec)
+        answers = AblatedAnswers.of(StateColumns(states["answers"]), spec)
         cuts = self._cuts(scores, main)
         which = [" / ".join(" ".join(map(str, cuts[part][answers.number(k)])) for part in (0, 1)) for k in spec.top]
         ids = self.model.layout.ids()
@@ -154,7 +154,7 @@ class RetrievalWork(Work):
         self._remark(scores, main)
         return {"summary": summary(scores, main, answers, tables["retrieval_stability"], spec), **tables}
 
-    def _remark(self, scores: Scores, main: Decoding) -> None:
+    def _remark(self, scores: HeadScores, main: Decoding) -> None:
         passed = int(scores.passed.sum())
         self.notes.append(f"{passed} of {len(scores.passed)} questions were answered (ROUGE-1 recall above {PASSED:g})")
         if main == "forced" and self.spec.decoding == "auto":

@@ -13,8 +13,8 @@ import torch
 
 from headscope.core.state import States
 from headscope.models.hidden import hidden_shape
-from headscope.models.model import Model
 from headscope.models.loading.random import untrained
+from headscope.models.model import Model
 from headscope.results.columns import StateColumns
 from headscope.results.table import Table
 from headscope.studies.base import StudyContext, Work

@@ -14,8 +14,8 @@ from headscope.core.state import States
 from headscope.encoding.texts import Encoder
 from headscope.errors import RunError
 from headscope.models.load import load
-from headscope.models.model import Model
 from headscope.models.loading.random import untrained
+from headscope.models.model import Model
 from headscope.results.counts import warning
 from headscope.results.table import Table
 from headscope.studies.base import StudyContext, Work
