@@ -127,7 +127,8 @@ def test_another_passage_is_as_long_and_stands_elsewhere() -> None:
         places = np.flatnonzero(other)
         assert len(places) == 5
         assert not (other & (passage | question)).any()
-        assert places[0] >= 1 and places[-1] < 30  # before the question, and never at the first position
+        assert places[0] >= 1  # never at the first position
+        assert places[-1] < 30  # before the question
         seen.add(tuple(places.tolist()))
     assert len(seen) > 30
     question[:], question[2:4] = False, True  # where the passage follows the question, anything else will do

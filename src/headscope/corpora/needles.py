@@ -89,7 +89,7 @@ def _document(length: int, depth: int, number: int, seed: int) -> Document:
 
 
 def _context(room: int, rng: random.Random) -> list[tuple[Word, ...]]:
-    """Consecutive sentences of at most `room` words from a place that is drawn; the first one is cut if it is longer."""
+    """Consecutive sentences, at most `room` words, from a place that is drawn; the first one is cut if it is longer."""
     every = _sentences()
     place = rng.randrange(len(every))
     chosen = [every[place][:room]]

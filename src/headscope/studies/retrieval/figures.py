@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
+from headscope.results.table import interval
 from headscope.studies.retrieval.spec import ABOVE
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from headscope.results.results import Results
 
-NAMED = 6  # heads with their names beside them
+NAMED = 8  # heads that are listed
 _GREY = "0.35"
 
 
@@ -26,21 +27,21 @@ def ranked(results: Results, kind: str | None = None) -> Figure:
     main = table["decoding"][0]
     rows = list(table.where(decoding=main))
     scores, low, high = (np.array([row[name] for row in rows], dtype=np.float64) for name in ("score", "low", "high"))
-    known = np.isfinite(low)
+    known = np.isfinite(low) & (scores > 0)  # most heads have 0 in all texts: their bounds would hide the others
     with theme():
         figure = Figure(figsize=(6.4, 3.2), layout="constrained")
         axes = figure.subplots()
         rank = np.arange(1, len(rows) + 1)
         axes.vlines(rank[known], low[known], high[known], color=COLOURS[0], linewidth=1.2, alpha=0.5)
         axes.plot(rank, scores, "o", color=COLOURS[0], markersize=3)
-        for number, row in enumerate(rows[:NAMED], 1):
-            if row["score"] > 0:
-                axes.annotate(str(results.head_of(row)), (number, row["score"]), xytext=(5, 1), textcoords="offset points", fontsize=7)
+        named = [f"{results.head_of(row)}  {interval(row['score'], row['low'], row['high'])}" for row in rows[:NAMED] if row["score"] > 0]
+        # A list: the curve falls, so that there is room above it, and names beside points would lie on each other.
+        axes.text(0.3, 0.97, "\n".join(["First heads:", *named]), transform=axes.transAxes, va="top", fontsize=7.5)
         axes.axhline(ABOVE, linestyle=(0, (4, 3)), label=f"{ABOVE:g}", color=_GREY, linewidth=1)
         axes.axhline(rows[0]["baseline"], linestyle=(0, (1, 2)), label="any token alike", color=_GREY, linewidth=1)
         axes.set_xlabel("Heads by rank")
         axes.set_ylabel("Retrieval score")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.03)
         axes.set_title("greedy decoding" if main == "greedy" else "forced decoding: the right answer was given", fontsize=9, loc="left")
         axes.legend(fontsize=8)
         sign(figure, f"{rows[0]['n']:,} texts", results.signature)

@@ -46,7 +46,7 @@ def _heads(results: Results) -> str:
 def _stability(results: Results) -> str:
     rows = list(results["retrieval_stability"].where(resampled="with replacement"))
     told = ", ".join(f"{row['value']:.0%} of the first {row['k']} ({row['baseline']:.0%} by chance)" for row in rows)
-    return f"On resampled documents the same heads come first: {told}."
+    return f"On resampled documents the same heads are found again: {told}."
 
 
 def _ablation(results: Results) -> Iterator[str]:
@@ -54,10 +54,12 @@ def _ablation(results: Results) -> Iterator[str]:
     whole = next(iter(table))
     for k in sorted(set(table["k"]) - {0}):
         strongest, random = (next(row for row in table if row["k"] == k and row["heads"] == heads) for heads in ("strongest", "random"))
+        several = f"{k} strongest heads, chosen" if k > 1 else "strongest head, chosen"
+        chance = f"{k} random ones" if k > 1 else "a random one"
         yield (
-            f"Without the {k} strongest head{'s' * (k > 1)}, chosen on other documents, the model gives "
-            f"{interval(strongest['found'], strongest['found_low'], strongest['found_high'])} of the answers word for word, without {k} "
-            f"random one{'s' * (k > 1)} {random['found']:.2f}, with all heads {whole['found']:.2f}; the loss of the answer grows by "
-            f"{interval(strongest['gained'], strongest['gained_low'], strongest['gained_high'])} nats a token, and by "
-            f"{random['gained']:.2f} without random heads."
+            f"Without the {several} on other documents, the model gives "
+            f"{interval(strongest['found'], strongest['found_low'], strongest['found_high'])} of the answers word for word, without "
+            f"{chance} {random['found']:.2f}, with all heads {whole['found']:.2f}; the loss of the answer grows by "
+            f"{interval(strongest['gained'], strongest['gained_low'], strongest['gained_high'])} nats a token, and without {chance} by "
+            f"{interval(random['gained'], random['gained_low'], random['gained_high'])}."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,18 @@ if TYPE_CHECKING:
 PASSED = 0.5  # ROUGE-1 recall above which a question is answered
 DECODINGS: tuple[Decoding, ...] = ("greedy", "forced")
 STRONGEST, RANDOM, NONE = "strongest", "random", "none"
+
+
+class Shares(NamedTuple):
+    """Means with the bounds of their intervals."""
+
+    value: Float64[np.ndarray, "*shape"]
+    low: Float64[np.ndarray, "*shape"]
+    high: Float64[np.ndarray, "*shape"]
+
+    def numbers(self) -> tuple[float, float, float]:
+        """Those of a single mean."""
+        return float(self.value), float(self.low), float(self.high)
 
 
 @dataclass(frozen=True)
@@ -91,14 +103,14 @@ class AblatedAnswers:
         return self.values[:, number] if heads == STRONGEST else self.values[:, number + 1 : number + 1 + self.draws].mean(1)
 
 
-def share(holds: Float64[np.ndarray, "sample"], documents: Sequence[str], spec: RetrievalSpec) -> tuple[float, float, float]:
-    """The share of samples in which something holds, with exact bounds where it holds in all or in none."""
+def share(values: Float64[np.ndarray, "sample *shape"], documents: Sequence[str], spec: RetrievalSpec) -> Shares:
+    """The means of numbers between 0 and 1, with exact bounds where they are 0 in all samples, or 1."""
     of, weights = document_weights(documents, spec.replicates, spec.seed)
     weighted = weights[of]
     with np.errstate(invalid="ignore", divide="ignore"):
-        replicates = holds @ weighted / weighted.sum(0)
-    low, high = share_interval(replicates[0], replicates[1:], Support.of(np.bincount(of).astype(np.float64)))
-    return float(replicates[0]), float(low), float(high)
+        means = np.tensordot(weighted, values, (0, 0)) / weighted.sum(0).reshape(-1, *[1] * (values.ndim - 1))
+    low, high = share_interval(means[0], means[1:], Support.of(np.bincount(of).astype(np.float64)))
+    return Shares(means[0], low, high)
 
 
 def head_table(scores: HeadScores, main: Decoding, ids: Sequence[HeadId], spec: RetrievalSpec) -> Table:
@@ -108,7 +120,7 @@ def head_table(scores: HeadScores, main: Decoding, ids: Sequence[HeadId], spec: 
         values, documents = scores.scored(decoding)
         if not documents:
             continue
-        found = mean(values, documents, spec.replicates, spec.seed, SHARE)
+        found = share(values, documents, spec)
         expected = float(scores.chance[decoding][scores.counted(decoding)].mean())
         order = np.argsort(-found.value, kind="stable")
         for rank, place in enumerate(order.tolist(), 1):
@@ -117,7 +129,7 @@ def head_table(scores: HeadScores, main: Decoding, ids: Sequence[HeadId], spec: 
                 {
                     **{"decoding": decoding, "rank": rank, "kind": head.kind, "layer": head.layer + 1, "head": head.head + 1},
                     **{"score": float(found.value[place]), "low": float(found.low[place]), "high": float(found.high[place])},
-                    **{"baseline": expected, "n": int(found.n[place]), "documents": int(found.documents[place])},
+                    **{"baseline": expected, "n": len(documents), "documents": len({*documents})},
                 }
             )
     return Table.of({name: [row[name] for row in rows] for name in rows[0]})
@@ -144,7 +156,7 @@ def ablation_table(answers: AblatedAnswers, which: Sequence[str], spec: Retrieva
     for k, heads, names in sets:
         values = answers.without(heads, k)
         found = mean(values, answers.documents, spec.replicates, spec.seed)
-        shares = share(values[:, 1], answers.documents, spec)
+        shares = share(values[:, 1], answers.documents, spec).numbers()
         gained = mean(values[:, 0] - base[:, 0], answers.documents, spec.replicates, spec.seed)
         rows.append(
             {
@@ -170,8 +182,8 @@ def summary(scores: HeadScores, main: Decoding, answers: AblatedAnswers, stabili
         rows.append((what, *bounds, baseline, int(found.n[0]), int(found.documents[0])))
 
     of_all = np.nan, len(scores.documents), len({*scores.documents})
-    rows.append(("questions answered", *share(scores.passed.astype(np.float64), scores.documents, spec), *of_all))
-    rows.append(("answers given word for word", *share(answers.without(NONE, 0)[:, 1], answers.documents, spec), *of_all))
+    rows.append(("questions answered", *share(scores.passed.astype(np.float64), scores.documents, spec).numbers(), *of_all))
+    rows.append(("answers given word for word", *share(answers.without(NONE, 0)[:, 1], answers.documents, spec).numbers(), *of_all))
     add("loss of the right answer", answers.without(NONE, 0)[:, 0], answers.documents, (0, np.inf))
     rows.append(_share_above(values, documents, spec))
     chance = float(scores.chance[main][scores.counted(main)].mean())
@@ -189,11 +201,11 @@ def summary(scores: HeadScores, main: Decoding, answers: AblatedAnswers, stabili
             len({*documents}),
         )
     )
-    for column, what in ((1, "answers lost"), (0, "loss gained")):
+    for column, what, within in ((1, "answers lost", (-1.0, 1.0)), (0, "loss gained", (-np.inf, np.inf))):
         sign = -1 if column else 1
         strongest, random = (sign * (answers.without(heads, k) - answers.without(NONE, 0))[:, column] for heads in (STRONGEST, RANDOM))
-        add(f"{what} without the top {k}", strongest, answers.documents, (-np.inf, np.inf), float(random.mean()))
-        add(f"{what} without the top {k}, beyond {k} random heads", strongest - random, answers.documents, (-np.inf, np.inf))
+        add(f"{what} without the top {k}", strongest, answers.documents, within, float(random.mean()))
+        add(f"{what} without the top {k}, beyond {k} random heads", strongest - random, answers.documents, within)
     names = ("what", "value", "low", "high", "baseline", "n", "documents")
     return Table.of({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
 
