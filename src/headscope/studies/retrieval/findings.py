@@ -45,8 +45,12 @@ def _heads(results: Results) -> str:
 
 def _stability(results: Results) -> str:
     rows = list(results["retrieval_stability"].where(resampled="with replacement"))
-    told = ", ".join(f"{row['value']:.0%} of the first {row['k']} ({row['baseline']:.0%} by chance)" for row in rows)
-    return f"On resampled documents the same heads are found again: {told}."
+    told = [
+        f"the first head in {row['value']:.0%} of draws" if row["k"] == 1 else f"{row['value']:.0%} of the first {row['k']} heads"
+        for row in rows
+    ]
+    chance = ", ".join(f"{row['baseline']:.0%}" for row in rows)
+    return f"On resampled documents the same heads come first: {', '.join(told)} (by chance {chance})."
 
 
 def _ablation(results: Results) -> Iterator[str]:

@@ -55,10 +55,10 @@ class RetrievalWork(Work):
     def prepare(self) -> None:
         """Read the samples, and divide their documents into two parts."""
         self._samples = read_samples(self.context.corpus, self.model, self.spec, self.counts)
-        if len({sample.prompt.document for sample in self._samples}) < 2:
+        if (count := len({sample.prompt.document for sample in self._samples})) < 2:
             reasons = "; ".join(self.counts.dropped.lines())
-            remedy = f"Give at least two{f': {reasons}' if reasons else ''}"
-            raise RunError(f"{len(self._samples)} documents have a question, a passage and an answer that fit", remedy)
+            problem = f"too few documents have a question, a passage and an answer that fit: {count}{f' ({reasons})' if reasons else ''}"
+            raise RunError(problem, "Give at least two, or raise --max-length")
         parts = folds([sample.prompt.document for sample in self._samples], self.spec.seed)
         self._part = {sample.prompt.document: int(part) for sample, part in zip(self._samples, parts, strict=True)}
 
