@@ -23,11 +23,13 @@ from headscope.encoding.texts import Encoder
 from headscope.encoding.words import WordGroups
 from headscope.engine.spec import make_spec
 from headscope.errors import HeadscopeError
+from headscope.gallery.examples import window
 from headscope.measures import Retrieval
 from headscope.measures.retrieval import PASSAGE as GOLD
 from headscope.measures.retrieval import QUESTION, MarkTest, other_passage
 from headscope.models.load import load
 from headscope.models.model import Model
+from headscope.report.patterns import retrieval_sentences
 from headscope.runs.execute import execute
 from headscope.stats.bootstrap import poisson_weights
 from helpers.architectures import build
@@ -185,6 +187,20 @@ def test_heads_of_the_embedded_model_retrieve_and_those_of_random_weights_do_not
     assert other["7-4"]["high"] < rows["7-4"]["baseline"]
     for row in control["retrieval"].where(quantity="qr"):
         assert_allclose(row["value"], row["baseline"], atol=0.05)
+    (sentence,) = retrieval_sentences(trained)
+    assert sentence.startswith("Retrieval: ")
+    assert f"7-4 ({rows['7-4']['value']:.2f} [" in sentence
+    assert f"to another passage {other['7-4']['value']:.2f}" in sentence
+    assert retrieval_sentences(control)[0].startswith("Retrieval: no head attends clearly from the question")
+
+
+def test_the_part_of_a_text_that_is_shown_holds_its_question(mini_decoder: Model) -> None:
+    for text in Encoder(mini_decoder.tokenizer, "document", 512).texts(read("needles:96x2/0,100"), Tally()):
+        start, end = window(text, Retrieval(), "qr", 30)
+        side = token_side([text])
+        held = [set(np.flatnonzero(side.chosen(which, MarkTest(which))[0])) <= set(range(start, end)) for which in (QUESTION, GOLD)]
+        assert any(held)
+        assert all(held) == (text.metadata["depth"] == 100)  # where the needle is near the question, both
 
 
 def test_what_does_not_fit_is_dropped_and_not_cut() -> None:

@@ -204,12 +204,12 @@ def test_answers_without_heads_are_those_of_gated_decoding(study: Any, decoder: 
 
 
 def test_nothing_answered_is_scored_by_forced_decoding_and_said() -> None:
-    control = hs.retrieval(corpus="needles:32x8", top=1, draws=1, replicates=50, weights="random")
+    control = hs.retrieval(corpus="needles:24x7", top=1, draws=1, replicates=50, weights="random")
     assert set(control["retrieval_heads"]["decoding"]) == {"forced"}
     assert any("ranked by forced decoding" in note for note in control.results.manifest["notes"])
     assert max(control["retrieval_heads"]["score"]) < 0.5
     with pytest.raises(HeadscopeError, match="no question was answered"):
-        hs.retrieval(corpus="needles:32x4", top=1, draws=1, replicates=0, weights="random", decoding="greedy")
+        hs.retrieval(corpus="needles:24x2", top=1, draws=1, replicates=0, weights="random", decoding="greedy")
 
 
 def test_what_cannot_be_studied_is_refused() -> None:

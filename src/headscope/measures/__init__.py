@@ -29,8 +29,8 @@ from headscope.measures.sinks import Sinks
 from headscope.measures.tokens import Tokens
 from headscope.measures.trees import SpanningTrees
 
-_SURFACE = (Positions, Tokens, Entropy, Sinks, Sequences, Retrieval)
-_ANNOTATED = (Relations, SpanningTrees, Coreference, Pronouns)
+_SURFACE = (Positions, Tokens, Entropy, Sinks, Sequences)
+_ANNOTATED = (Relations, SpanningTrees, Coreference, Pronouns, Retrieval)
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (*_SURFACE, *_ANNOTATED, Distances, Saliency, Keywords)})
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
