@@ -13,7 +13,7 @@ from headscope.errors import CorpusError, HeadscopeError
 
 
 def test_the_needle_and_its_question() -> None:
-    (document,) = read("needles:48x1/50")
+    (document,) = read("needles:48x1:50")
     (edge,) = document.edges
     forms = [word.form for word in document.words]
     assert edge.second is not None
@@ -29,7 +29,7 @@ def test_the_needle_and_its_question() -> None:
 
 
 def test_length_count_and_depths() -> None:
-    documents = list(read("needles:60x7/0,100"))
+    documents = list(read("needles:60x7:0,100"))
     assert [document.id for document in documents] == [f"needle_{number}" for number in range(1, 8)]
     assert [document.metadata["depth"] for document in documents] == [0, 100, 0, 100, 0, 100, 0]
     for document in documents:
@@ -50,7 +50,7 @@ def test_the_draw_depends_on_the_seed_alone() -> None:
     assert len({document.metadata["answer"] for document in read("needles:40x20")}) == 20
 
 
-@pytest.mark.parametrize("name", ["needles:", "needles:5", "needles:60x0", "needles:x5", "needles:60/101", "needles:60/", "needles:60x5@"])
+@pytest.mark.parametrize("name", ["needles:", "needles:5", "needles:60x0", "needles:x5", "needles:60:101", "needles:60:", "needles:60x5@"])
 def test_a_name_that_says_too_little(name: str) -> None:
     with pytest.raises(HeadscopeError, match="does not tell how long texts are") as caught:
         read(name)

@@ -195,7 +195,7 @@ def test_heads_of_the_embedded_model_retrieve_and_those_of_random_weights_do_not
 
 
 def test_the_part_of_a_text_that_is_shown_holds_its_question(mini_decoder: Model) -> None:
-    for text in Encoder(mini_decoder.tokenizer, "document", 512).texts(read("needles:96x2/0,100"), Tally()):
+    for text in Encoder(mini_decoder.tokenizer, "document", 512).texts(read("needles:96x2:0,100"), Tally()):
         start, end = window(text, Retrieval(), "qr", 30)
         side = token_side([text])
         held = [set(np.flatnonzero(side.chosen(which, MarkTest(which))[0])) <= set(range(start, end)) for which in (QUESTION, GOLD)]

@@ -23,9 +23,9 @@ COUNT = 40  # texts, where the name does not say how many
 DEPTHS = (0, 25, 50, 75, 100)  # percent of the text before the needle, in turn
 ANSWER = "answer"  # the metadata that holds the right answer
 SHORTEST = 24  # words of a text: needle and question have 15
-_NAME = re.compile(r"needles:([0-9]{1,6})(?:x([0-9]{1,6}))?(?:/([0-9]{1,3}(?:,[0-9]{1,3})*))?(?:@([0-9]{1,9}))?")
+_NAME = re.compile(r"needles:([0-9]{1,6})(?:x([0-9]{1,6}))?(?::([0-9]{1,3}(?:,[0-9]{1,3})*))?(?:@([0-9]{1,9}))?")
 _REMEDY = (
-    "Write needles:96 for 40 texts of up to 96 words; needles:96x100 for 100; needles:96x100/0,50,100 for needles at the start, in the "
+    "Write needles:96 for 40 texts of up to 96 words; needles:96x100 for 100; needles:96x100:0,50,100 for needles at the start, in the "
     "middle and at the end; needles:96x100@7 for another draw"
 )
 _PEOPLE = "Anna Clara David Emma Frank Grace Henry Jack Karen Laura Martha Noah Oliver Peter Rose Simon Thomas Walter"
@@ -37,7 +37,7 @@ _THINGS = (
 
 
 def needles(paths: Iterable[str | Path]) -> Corpus | None:
-    """The corpus `needles:LENGTH`, with `xCOUNT`, `/DEPTHS` in percent and `@SEED` if they are given; None for names of
+    """The corpus `needles:LENGTH`, with `xCOUNT`, `:DEPTHS` in percent and `@SEED` if they are given; None for names of
     files.
     """
     names = [str(path) for path in paths]

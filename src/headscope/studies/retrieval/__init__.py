@@ -17,7 +17,7 @@ class RetrievalStudy(Study):
     help = """Find the heads that copy from a passage while a language model answers, and switch them off (Wu et al. 2024).
 
     headscope retrieval --out RETRIEVAL
-    headscope retrieval --corpus needles:200x100/0,50,100 --top 4,16 --out RETRIEVAL
+    headscope retrieval --corpus needles:200x100:0,50,100 --top 4,16 --out RETRIEVAL
     headscope retrieval --model ./my-llama --corpus questions.jsonl --max-length 1024 --out RETRIEVAL
     headscope retrieval --weights random --out CONTROL
     headscope show RETRIEVAL retrieval_heads --sort score
