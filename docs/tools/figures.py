@@ -42,6 +42,9 @@ def embedded(folder: Path) -> None:
     keywords = hs.probe_keywords("mini", "sampler")
     for name in ("keyword_curves", "keyword_losses"):
         save(keywords.plot(name), IMG / f"{name}.svg")
+    retrieval = hs.retrieval("mini-decoder", "needles:96x40")
+    save(retrieval.plot("retrieval_ranked"), IMG / "retrieval.svg")
+    save(retrieval.plot("retrieval_ablation"), IMG / "retrieval_ablation.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
     hs.view("mini-decoder", "The keys to the cabinet are on the", heads=["5-3", "4-3"], generate=16).save(IMG / "generated.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")

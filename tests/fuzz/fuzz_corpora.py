@@ -68,6 +68,10 @@ SEEDS: dict[str, bytes] = {
         b'{"text": "Ann ate ice", "targets": [{"span1": [1, 2], "span2": [2, 3], "ratings": {"awareness": 4.5, "volition": 2}, '
         b'"label": ["awareness"], "info": {}}]}\n'
     ),
+    "passages": (
+        b'{"passages": ["Ann lives in Rome.", "Bob lives in Oslo. Eve, too."], "gold": 1, "question": "Bob lives in", "answer": "Oslo"}\n'
+        b'{"id": 7, "passages": ["a"], "gold": [0], "question": "b", "year": 1999}\n'
+    ),
     "text": "One two. Three\nfour.\n\nFünf “six”\n".encode(),
     "jsonl": b'{"id": "x", "text": "One. Two", "keyphrases": ["One"]}\n{"text": "Three"}\n{"a": "x", "b": "y", "label": 1}\n',
     "csv": b'id,text,label\nx,"One, two. Three\n\nfour ""five""",good\n,six,\n',
@@ -143,6 +147,7 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
     "bio": (b"-DOCSTART-", b"B-", b"I-PER", b"O", b"E-PER", b"S-", b"# "),
     "semeval": (b"<e1>", b"</e1>", b"<e2>", b"</e2>", b"(e1,e2)", b"Other", b'"', b"Comment:"),
     "spans": (b'"span1"', b"[1, 0]", b'"targets"', b'"label"', b"null", b'"tokens"', b"[[]]", b"true", b"{", b"}", b'"ratings"'),
+    "passages": (b'"passages"', b'"gold"', b'"question"', b"[0, 1]", b"-1", b"[]", b"null", b'""', b"{", b"}"),
     "jsonl": (b'"text"', b'"a"', b'"b"', b'"keyphrases"', b"null", b"{", b"}", b"[", b"]", b'"', b"\\", b'"label": -1'),
     "csv": (b'"', b'""', b",", b"text", b"label", b"sentence1", b"id"),
     "tsv": (b"sentence", b"label", b'"', b"gold_label", b"-"),
@@ -154,7 +159,15 @@ TOKENS["conllx"] = TOKENS["conllu"]
 TOKENS["spr"] = TOKENS["spans"]
 TOKENS["winobias"] = TOKENS["conll2012"]
 SUFFIX = {"conllu": ".conllu", "conllx": ".conll", "text": ".txt", "lines": ".txt", "semeval": ".txt", "bio": ".bio", "csv": ".csv"}
-SUFFIX |= {"tsv": ".tsv", "jsonl": ".jsonl", "spans": ".jsonl", "spr": ".json", "conll2012": ".gold_conll", "winobias": ".v4_gold_conll"}
+SUFFIX |= {
+    "tsv": ".tsv",
+    "jsonl": ".jsonl",
+    "spans": ".jsonl",
+    "passages": ".jsonl",
+    "spr": ".json",
+    "conll2012": ".gold_conll",
+    "winobias": ".v4_gold_conll",
+}
 # What is said of a file as a whole; everything else must name a line.
 WHOLE = (
     "the file is empty",

@@ -93,11 +93,29 @@ def test_values_change_in_one_place_or_a_few() -> None:
 
 plain: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 values = plain | st.lists(plain, max_size=3) | st.dictionaries(st.sampled_from(["text", "a", "span1", "label", "id"]), plain, max_size=3)
-NAMES = ["id", "text", "a", "b", "label", "keyphrases", "targets", "tokens", "span1", "span2", "task", "title", "ratings", "sentence1"]
+NAMES = [
+    "id",
+    "text",
+    "a",
+    "b",
+    "label",
+    "question",
+    "keyphrases",
+    "targets",
+    "tokens",
+    "span1",
+    "span2",
+    "task",
+    "title",
+    "ratings",
+    "sentence1",
+    "passages",
+    "gold",
+]
 spans = st.lists(st.fixed_dictionaries({"span1": st.lists(st.integers(-1, 4), max_size=3), "label": values}), max_size=2)
 
 
-@pytest.mark.parametrize("format", ["jsonl", "spans", "spr"])
+@pytest.mark.parametrize("format", ["jsonl", "spans", "spr", "passages"])
 @QUICK
 @given(entries=st.lists(st.dictionaries(st.sampled_from(NAMES), values | spans, max_size=5), max_size=2))
 def test_any_json_is_read_or_refused(tmp_path: Path, format: str, entries: list[dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import assume
 from numpy.typing import NDArray
 
 from headscope.core.batch import CLS, SEP, WORD, stack
+from headscope.core.hashing import hash64
 from headscope.measures import (
     Coreference,
     Distances,
@@ -19,6 +20,7 @@ from headscope.measures import (
     Positions,
     Pronouns,
     Relations,
+    Retrieval,
     Saliency,
     Sequences,
     Sinks,
@@ -26,6 +28,7 @@ from headscope.measures import (
     Tokens,
 )
 from headscope.measures.distances import sampled
+from headscope.measures.retrieval import other_passage
 from headscope.measures.sequences import shuffled_places
 from helpers.worlds import Text
 
@@ -151,6 +154,30 @@ def sequences(measure: Sequences, text: Text, a: Map) -> dict[str, Value]:
         for quantity, sets in (("induction", induction), ("duplicate", duplicate), ("name_induction", of_names), ("name_copy", before)):
             rows = [i for i in range(n) if sets[i]]
             values[quantity + ending] = (sum(a[i, j] for i in rows for j in sets[i]), len(rows)) if rows else None
+    return values
+
+
+def retrieval(measure: Retrieval, text: Text, a: Map) -> dict[str, Value]:
+    """METHODS §22: the weight on the passage, summed over the rows of the question."""
+    places = [i for i, role in enumerate(text.roles) if role == WORD]
+    own = text.annotation
+    question, passage = set[int](), set[int]()
+    for edge in own.passages:
+        assert edge.second is not None
+        question |= set(range(*edge.first))
+        passage |= set(range(*edge.second))
+    if not own.passages and own.keywords:
+        question = {k for k in range(len(places)) if own.sentences[k] == own.sentences[-1]}
+        passage = {k for k, key in enumerate(own.keywords) if key}
+    passage -= question
+    if not passage or not question:
+        return {}
+    rows, columns = [places[k] for k in sorted(question)], [places[k] for k in sorted(passage)]
+    marked = [np.isin(np.arange(len(a)), chosen) for chosen in (places, rows, columns)]
+    key = hash64("other passage", measure.seed, text.document, own.positions[0])
+    other = np.flatnonzero(other_passage(marked[0], marked[1], marked[2], key)).tolist()
+    values: dict[str, Value] = {"qr": (sum(a[i, j] for i in rows for j in columns), len(rows))}
+    values["qr_other"] = (sum(a[i, j] for i in rows for j in other), len(rows)) if other else None
     return values
 
 
@@ -383,6 +410,8 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
         return tokens(measure, text, a)
     if isinstance(measure, Sequences):
         return sequences(measure, text, a)
+    if isinstance(measure, Retrieval):
+        return retrieval(measure, text, a)
     if isinstance(measure, Sinks):
         return sinks(measure, text, a)
     if isinstance(measure, Entropy):

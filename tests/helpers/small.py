@@ -32,6 +32,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
         "model": "decoder", "chosen_on": ["repeats:8x6@1"], "heads": [1, 2], "draws": 2, "max_length": 32, "limit": 12,
     },
     "twins": {"other": "other", "limit": 12, "batch_tokens": 64, "shard_tokens": 128},
+    "retrieval": {"model": "decoder", "corpus": ["needles:32x9"], "top": [1, 2], "draws": 2, "max_length": 96},
 }  # fmt: skip
 REPLICATES = 10
 # What makes a study need annotation that plain text does not have, where it does not need it always.

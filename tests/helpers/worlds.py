@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SEP, WORD, MapBatch, stack
-from headscope.core.document import Document, Mention, Sentence, Word
+from headscope.core.document import PASSAGE, Document, Edge, Mention, Sentence, Word
 from headscope.core.heads import HeadLayout, Kind, Site
 from headscope.core.slices import NO_VALUE, numbers_of
 from headscope.core.state import State
@@ -110,7 +110,12 @@ def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> 
         mentions.append(Mention(str(rng.choice(["a", "b", "c", "d"])), start, end))
     subset = [None, "pro", "anti"][int(rng.integers(0, 3))]
     keywords = [bool(key) for key in rng.random(len(forms) + 1) < 0.4] if rng.random() < 0.8 else []
-    return Annotated(Document(document, tuple(sentences), tuple(mentions), subset=subset), (), keywords).select(range(len(forms)))
+    edges = []
+    for _ in range(int(rng.integers(0, 3))):  # a span may reach beyond the text
+        (first, second) = ((int(start), int(start + rng.integers(1, 4))) for start in rng.integers(0, len(forms), 2))
+        edges.append(Edge(PASSAGE, ("gold",), first, second))
+    whole = Document(document, tuple(sentences), tuple(mentions), subset=subset, edges=tuple(edges))
+    return Annotated(whole, (), keywords).select(range(len(forms)))
 
 
 def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8, divided: bool = False) -> State:

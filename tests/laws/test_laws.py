@@ -38,6 +38,8 @@ TRIED: list[tuple[str, dict[str, Any]]] = [
     ("sinks", {"tokens": 3, "threshold": 0.4, "seen": 0.0, "average": "token"}),
     ("sequences", {}),
     ("sequences", {"seed": 3, "average": "token", "rare": 2}),
+    ("retrieval", {}),
+    ("retrieval", {"seed": 2, "average": "token"}),
     ("trees", {}),
     ("trees", {"punct": "include", "average": "example", "heads": ("1-1",)}),
     ("relations", {"least": 1}),
@@ -171,7 +173,12 @@ def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) 
         expected, count = plain.mean(measure, texts, maps, quantity, average)
         assert n == count, quantity
         assert_allclose(value, expected, rtol=1e-4, atol=2e-6, err_msg=f"{quantity} of {layer}-{head}")
-        if measure.name in (*DEFAULT, "sinks", "sequences"):  # elsewhere the baseline is not even attention, and tested where it is made
+        if measure.name in (
+            *DEFAULT,
+            "sinks",
+            "sequences",
+            "retrieval",
+        ):  # elsewhere the baseline is not even attention, and tested where it is made
             even = [uniform(text) for text in texts]
             assert_allclose(baseline, plain.mean(measure, texts, even, quantity, average)[0], rtol=1e-4, atol=2e-6)
         seen.add((kind, layer, head, quantity))

@@ -17,8 +17,9 @@ import headscope as hs
 from headscope.core.document import Document, Sentence, Word
 from headscope.corpora import Corpus
 from headscope.errors import HeadscopeWarning, MeasureError, RunError
-from headscope.measures import gathered, make
+from headscope.measures import make
 from headscope.measures.distances import groups
+from headscope.measures.weights import gathered
 from headscope.runs.given_maps import measure_maps, read_maps
 from helpers.small_models import load_mini
 

@@ -17,6 +17,7 @@ from headscope.api.studies import (
     probe_structural,
     prune,
     replicate,
+    retrieval,
     study,
     twins,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "read",
     "replicate",
     "rerun",
+    "retrieval",
     "run",
     "study",
     "train",

@@ -257,6 +257,24 @@ def probe_structural(
     return study("structural_probe", model, out, corpus=corpus, dev=dev, **settings)
 
 
+def retrieval(
+    model: GivenModel = "mini-decoder", corpus: Texts = "needles:96x40", out: str | Path | None = None, **settings: Any
+) -> StudyResult:
+    """Which heads copy from a passage while a language model answers, and whether answers depend on them (Wu et al.
+    2024).
+
+    `corpus` has a question, a passage and an answer in each text: `needles:96x40` makes such texts, and JSON lines hold
+    your own. `settings` are those of a specification (docs/retrieval.md): `decoding`, `top`, `draws`, `weights`,
+    `limit`, `max_length`, ...
+
+    >>> import headscope as hs
+    >>> study = hs.retrieval(corpus="needles:32x4", top=1, draws=1, replicates=0)
+    >>> study["retrieval_heads"].columns[:6]
+    ['decoding', 'rank', 'kind', 'layer', 'head', 'score']
+    """
+    return study("retrieval", model, out, corpus=corpus, **settings)
+
+
 def prune(
     model: GivenModel,
     keep: float,

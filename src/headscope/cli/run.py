@@ -24,7 +24,8 @@ def run(
     corpus: Annotated[
         list[str] | None,
         Option(
-            help="file, folder, - (standard input), 'sampler' or 'repeats:50' (random sequences, twice); may be repeated [default: sampler]"
+            help="file, folder, - (standard input), 'sampler', 'repeats:50' (random sequences, twice) or 'needles:96' (facts in texts); "
+            "may be repeated [default: sampler]"
         ),
     ] = None,
     measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,

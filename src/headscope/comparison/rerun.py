@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.comparison.identical import Sameness, compare
 from headscope.core.paths import kind_of
 from headscope.corpora import Corpus, read
-from headscope.corpora.inputs import split_columns
-from headscope.corpora.repeats import is_generated
+from headscope.corpora.inputs import is_generated, split_columns
 from headscope.corpora.spool import INPUT, MEMORY
 from headscope.errors import ModelError, RunError
 from headscope.models import EMBEDDED

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headscope.core.document import Document, Mention, Scalar, Word
+from headscope.core.document import PASSAGE, Document, Edge, Mention, Scalar, Word
 from headscope.core.slices import NO_VALUE
 from headscope.core.trees import NONE, ROOT, TreeArrays
 
@@ -40,7 +40,8 @@ class Annotation:
     are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
     that stand in the text, be it in part; `subset` and `metadata` are the document's. `keywords` says of each word
     whether it is part of a keyphrase; it is empty where the document has none. `slice` is the document's, in runs that
-    are divided into slices.
+    are divided into slices. `passages` are the edges from questions to passages that lie wholly in the text, by its
+    words.
     """
 
     document: str
@@ -55,6 +56,7 @@ class Annotation:
     keywords: tuple[bool, ...] = ()
     metadata: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
     slice: str = NO_VALUE
+    passages: tuple[Edge, ...] = ()
 
     @classmethod
     def of_sentence(cls, document: str, words: tuple[Word, ...]) -> Annotation:
@@ -105,6 +107,7 @@ class Annotated:
         self._singletons = frozenset(entity for entity, size in entities.items() if size == 1)
         self._subset = document.subset
         self._metadata = document.metadata
+        self._passages = [edge for edge in document.edges if edge.task == PASSAGE and edge.second is not None]
 
     def select(self, positions: Sequence[int]) -> Annotation:
         """The annotation of the words at these places, which must ascend."""
@@ -126,7 +129,24 @@ class Annotated:
             tuple(self._keywords[position] for position in positions) if self._keywords else (),
             self._metadata,
             self._slice,
+            self._asked(positions) if self._passages else (),
         )
+
+    def _asked(self, positions: Sequence[int]) -> tuple[Edge, ...]:
+        """The questions whose words, and those of their passages, are all there."""
+        place = {position: index for index, position in enumerate(positions)}
+
+        def moved(span: tuple[int, int]) -> tuple[int, int] | None:
+            start, end = span
+            return (place[start], place[end - 1] + 1) if all(position in place for position in range(start, end)) else None
+
+        found = []
+        for edge in self._passages:
+            assert edge.second is not None
+            question, passage = moved(edge.first), moved(edge.second)
+            if question is not None and passage is not None:
+                found.append(Edge(edge.task, edge.labels, question, passage))
+        return tuple(found)
 
     def _inside(self, positions: Sequence[int]) -> list[Mention]:
         if not positions or not self._mentions:

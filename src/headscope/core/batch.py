@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,16 +42,29 @@ class RoleTest:
         return role in self.roles
 
 
+class SideTest(ABC):
+    """A test of positions that neither form nor role decides: `Side.chosen` asks it about all positions at once."""
+
+    def __call__(self, form: str, role: int) -> bool:
+        """Not to be asked: `Side.chosen` answers."""
+        raise TypeError("this test is of the positions of a side")
+
+    @abstractmethod
+    def places(self, side: Side) -> Bool[np.ndarray, "batch position"]:
+        """True where the test holds; False on padding."""
+
+
 @dataclass(frozen=True)
-class PlaceTest:
+class PlaceTest(SideTest):
     """A test that looks at a position's place in its text alone: `start` and those after it, those before `stop`."""
 
     start: int = 0
     stop: int | None = None
 
-    def __call__(self, form: str, role: int) -> bool:
-        """Not to be asked: neither form nor role tells a place. `Side.chosen` answers."""
-        raise TypeError("a place is known to a side only")
+    def places(self, side: Side) -> Bool[np.ndarray, "batch position"]:
+        """True from `start` to `stop`."""
+        place = np.arange(side.origin, side.origin + side.width)
+        return (side.roles >= 0) & (place >= self.start) & (self.stop is None or place < self.stop)
 
 
 ANY, IS_WORD = RoleTest(frozenset(range(ROLES))), RoleTest(frozenset({WORD}))
@@ -81,16 +95,18 @@ class Side:
     """The rows or the columns of a batch of maps: what stands at each position of each text.
 
     `roles` says what a position is; -1 is padding. `tell_forms` tells forms apart when a question about them is first
-    asked: it gives them, and the number of each position's, -1 on padding. `texts` is what is annotated on each text,
-    for positions that are words: word k is the k-th position of role WORD. `origin` is the place in the text of the
-    first position. Where positions are words, `places` are their tokens: the first, and the first one after them.
+    asked: it gives them, and the number of each position's, -1 on padding. `texts` is what is annotated on the words of
+    each text. Word k is the k-th position of role WORD, unless `make_word_of` says which word each position belongs to,
+    as where positions are tokens. `origin` is the place in the text of the first position. Where positions are words,
+    `places` are their tokens: the first, and the first one after them.
     """
 
     roles: Int[np.ndarray, "batch position"]
     tell_forms: Callable[[], tuple[Forms, Int[np.ndarray, "batch position"]]]
-    texts: tuple[Annotation, ...] = ()
+    texts: Sequence[Annotation] = ()
     origin: int = 0
     places: Int[np.ndarray, "side batch position"] | None = field(default=None, repr=False, compare=False)
+    make_word_of: Callable[[], Int[np.ndarray, "batch position"]] | None = None
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -108,6 +124,22 @@ class Side:
     def width(self) -> int:
         """Positions of the longest text: the size of the padded axis."""
         return int(self.roles.shape[1])
+
+    @cached_property
+    def word_of(self) -> Int[np.ndarray, "batch position"]:
+        """For each position the number of its word among those of its text; -1 if it belongs to none."""
+        if self.make_word_of is not None:
+            return self.make_word_of()
+        words = self.roles == WORD
+        return np.where(words, np.cumsum(words, 1) - 1, -1)
+
+    def spread(self, words: Sequence[Bool[np.ndarray, "word"]]) -> Bool[np.ndarray, "batch position"]:
+        """True at the positions of chosen words, given for each text."""
+        found = np.zeros(self.roles.shape, dtype=bool)
+        for row, word_of, chosen in zip(found, self.word_of, words, strict=True):
+            there = word_of >= 0
+            row[there] = chosen[word_of[there]]
+        return found
 
     @cached_property
     def _forms(self) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
@@ -139,9 +171,8 @@ class Side:
             if isinstance(test, RoleTest):
                 table = np.array([*(test("", role) for role in range(ROLES)), False])
                 self._kept[name] = table[self.roles]
-            elif isinstance(test, PlaceTest):
-                place = np.arange(self.origin, self.origin + self.width)
-                self._kept[name] = (self.roles >= 0) & (place >= test.start) & (test.stop is None or place < test.stop)
+            elif isinstance(test, SideTest):
+                self._kept[name] = test.places(self)
             else:
                 self._kept[name] = self.answers(name, test, False)
         found: Bool[np.ndarray, "batch position"] = self._kept[name]

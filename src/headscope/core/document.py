@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 Scalar = str | int | float | bool
+PASSAGE = "passage"  # the task of edges from a question to the passage that answers it
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,14 @@ class Document:
     @property
     def layers(self) -> set[str]:
         """What is annotated: `trees`, `constituents`, `parts of speech`, `mentions`, `keyphrases`, `labels`,
-        `edges`.
+        `edges`, `passages`.
         """
         trees = any(word.head is not None and word.relation is not None for word in self.words)
         parts = any(word.upos is not None for word in self.words)
         layers = {"trees": trees, "parts of speech": parts, "mentions": bool(self.mentions), "keyphrases": bool(self.keyphrases)}
         constituents = any(sentence.parse is not None for sentence in self.sentences)
         layers |= {"labels": self.label is not None, "edges": bool(self.edges), "constituents": constituents}
+        layers["passages"] = any(edge.task == PASSAGE for edge in self.edges)
         return {name for name, present in layers.items() if present}
 
     @property

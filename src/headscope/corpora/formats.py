@@ -20,6 +20,7 @@ from headscope.corpora.readers.conllu import read_conllu
 from headscope.corpora.readers.folders import KEYS, folder_format, read_folder
 from headscope.corpora.readers.gap import read_gap
 from headscope.corpora.readers.jsonl import read_jsonl
+from headscope.corpora.readers.passages import holds_passages, read_passages
 from headscope.corpora.readers.semeval import looks_like_item, read_semeval
 from headscope.corpora.readers.spacy_docs import read_docbin
 from headscope.corpora.readers.spans import read_spans
@@ -47,6 +48,7 @@ READERS: dict[str, Callable[[Source], Iterator[Document]]] = {
     "semeval": read_semeval,
     "spr": partial(read_spans, task="spr"),
     "spans": read_spans,
+    "passages": read_passages,
     **{format: partial(read_folder, format=format) for format in KEYS},
 }
 PLAIN = ("text", "lines")  # formats without any annotation
@@ -151,6 +153,6 @@ def _rated(texts: Sequence[str]) -> bool:
 
 _RULES: dict[str, dict[str, Callable[[Sequence[str]], bool]]] = {
     "conllx": {"conll2012": lambda texts: texts[0].startswith("#begin document"), "bio": _tagged},
-    "jsonl": {"spr": _rated, "spans": lambda texts: _targets(texts) is not None},
+    "jsonl": {"spr": _rated, "spans": lambda texts: _targets(texts) is not None, "passages": holds_passages},
     "text": {"semeval": lambda texts: looks_like_item(texts[0]), "bio": _all_tagged},
 }

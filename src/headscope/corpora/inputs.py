@@ -22,7 +22,7 @@ from headscope.corpora.spool import INPUT, standard_input
 from headscope.errors import CorpusError, HeadscopeError
 
 SAMPLER = "sampler"
-REPEATS = "repeats:"  # begins the names of corpora of repeated sequences
+REPEATS, NEEDLES = "repeats:", "needles:"  # begin the names of corpora of repeated sequences, and of texts with needles
 _SAVED, _SPLITS = "state.json", "dataset_dict.json"  # of a dataset that Hugging Face's `datasets` saved, and of several
 _QUERY = "Write columns as in posts.csv?text=body&id=post"
 
@@ -86,9 +86,14 @@ def names_files(texts: object) -> bool:
 
 def _exists(name: str) -> bool:
     """Whether a string names something that can be read."""
-    if name in (SAMPLER, INPUT) or name.startswith(REPEATS):
+    if name in (SAMPLER, INPUT) or is_generated(name):
         return True
     return bool(name.strip()) and kind_of(split_columns(name)[0]) not in ("missing", "unusable")
+
+
+def is_generated(name: str | Path) -> bool:
+    """Whether a name is that of a corpus that is made, not read."""
+    return str(name).startswith((REPEATS, NEEDLES))
 
 
 def split_columns(name: str) -> tuple[str, dict[str, str]]:

@@ -19,15 +19,10 @@ COUNT = 32  # sequences, where the name does not say how many
 _NAME = re.compile(r"repeats:([0-9]{1,6})(?:x([0-9]{1,6}))?(?:@([0-9]{1,9}))?")
 
 
-def is_generated(name: str | Path) -> bool:
-    """Whether a name is that of a corpus of repeated sequences."""
-    return str(name).startswith(REPEATS)
-
-
 def repeats(paths: Iterable[str | Path]) -> Corpus | None:
     """The corpus `repeats:LENGTH`, `repeats:LENGTHxCOUNT` or either with `@SEED`; None for names of files."""
     names = [str(path) for path in paths]
-    if not any(map(is_generated, names)):
+    if not any(name.startswith(REPEATS) for name in names):
         return None
     remedy = "Write repeats:50 for 32 sequences of 50 tokens, each twice; repeats:50x100 for 100; repeats:50x100@7 for another draw"
     if len(names) > 1:

@@ -5,12 +5,14 @@ once).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 import numpy as np
 
+from headscope.core.annotation import Annotation
 from headscope.core.batch import ROLES, Forms, Side, pad
 from headscope.encoding.texts import Encoded
 
@@ -71,6 +73,27 @@ def pooled(order: Sequence[int] | np.ndarray, size: int, pool: int, key: Callabl
         yield [items[first : first + size] for first in range(0, len(items), size)]
 
 
+class Annotations(Sequence[Annotation]):
+    """What is annotated on each of some texts. Of texts that came packed it is unpacked only if somebody asks."""
+
+    def __init__(self, texts: Sequence[Encoded]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Annotation: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Annotation]: ...
+    def __getitem__(self, place: int | slice) -> Annotation | Sequence[Annotation]:
+        return Annotations(self._texts[place]) if isinstance(place, slice) else self._texts[place].annotation
+
+
+def _word_of(texts: Sequence[Encoded]) -> Int[np.ndarray, "batch token"]:
+    return pad([np.array(text.word_of) for text in texts])
+
+
 class TokenForms:
     """The forms of the tokens that texts of one tokenizer have. Equal ids have equal forms, so that each is looked at
     once, whatever the number of batches.
@@ -84,7 +107,8 @@ class TokenForms:
     def side(self, texts: Sequence[Encoded]) -> Side:
         """What the token-level rows or columns of these texts' maps are."""
         roles = pad([text.arrays.roles for text in texts])
-        return Side(roles, lambda: self._told_apart(texts, roles))
+        word_of = partial(_word_of, texts)
+        return Side(roles, lambda: self._told_apart(texts, roles), Annotations(texts), make_word_of=word_of)
 
     def _told_apart(
         self, texts: Sequence[Encoded], roles: Int[np.ndarray, "batch position"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headscope.core.annotation import Annotated, Annotation
 from headscope.core.batch import CLS, SPECIAL, WORD
-from headscope.core.document import Document, Scalar, Sentence, Word
+from headscope.core.document import PASSAGE, Document, Scalar, Sentence, Word
 from headscope.core.slices import NO_VALUE, slice_of
 from headscope.core.tally import Tally
 from headscope.corpora.permuted import Trees
@@ -269,7 +269,9 @@ class Encoder:
                 f"a {self.unit} of {where} has {len(chunk.ids)} tokens where {room} fit",
                 "Raise --max-length, or choose --overlong drop, truncate or window",
             )
-        parts = list(shorten(chunk, room)) if self.overlong != "drop" else []
+        # A window would hold a question without its passage.
+        marked = self.overlong == "window" and any(edge.task == PASSAGE for edge in document.edges)
+        parts = list(shorten(chunk, room)) if self.overlong != "drop" and not marked else []
         if not parts:
             tally.add("overlong texts dropped", where)
             return

@@ -11,6 +11,7 @@ import numpy as np
 
 from headscope.core.batch import WORD, stack
 from headscope.core.heads import HeadLayout, Kind
+from headscope.encoding.batches import token_side
 from headscope.encoding.texts import Encoded
 from headscope.engine.map_memory import SIDES
 from headscope.engine.sample import order
@@ -18,6 +19,7 @@ from headscope.gallery.texts import quantised
 from headscope.measures import Measure
 from headscope.measures.groups import group
 from headscope.measures.resolver import Resolver
+from headscope.measures.retrieval import PASSAGE, QUESTION, MarkTest, Retrieval
 from headscope.measures.sequences import earlier_copies
 from headscope.results.behaviour import Skill
 
@@ -66,6 +68,12 @@ def _spans(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, i
         elif label in ("induction", "duplicate"):
             copies = earlier_copies(text.ids[None], np.array([text.roles]) == WORD)
             yield from zip(copies.column.tolist(), copies.row.tolist(), strict=True)
+        return
+    if isinstance(measure, Retrieval):
+        side = token_side([text])
+        for which in (QUESTION, PASSAGE):
+            if len(places := np.flatnonzero(side.chosen(which, MarkTest(which))[0])):
+                yield int(places[0]), int(places[-1])
         return
     last = {word: token for token, word in enumerate(text.word_of)}
     first = {word: token for token, word in reversed([*enumerate(text.word_of)])}

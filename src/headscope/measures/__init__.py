@@ -22,6 +22,7 @@ from headscope.measures.means import HeadMeans
 from headscope.measures.positions import Positions
 from headscope.measures.pronouns import Pronouns
 from headscope.measures.relations import Relations
+from headscope.measures.retrieval import Retrieval
 from headscope.measures.saliency import Saliency
 from headscope.measures.sequences import Sequences
 from headscope.measures.sinks import Sinks
@@ -29,7 +30,7 @@ from headscope.measures.tokens import Tokens
 from headscope.measures.trees import SpanningTrees
 
 _SURFACE = (Positions, Tokens, Entropy, Sinks, Sequences)
-_ANNOTATED = (Relations, SpanningTrees, Coreference, Pronouns)
+_ANNOTATED = (Relations, SpanningTrees, Coreference, Pronouns, Retrieval)
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (*_SURFACE, *_ANNOTATED, Distances, Saliency, Keywords)})
 DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
 PRESETS = ("recommended", "paper", "reference")
@@ -87,6 +88,7 @@ __all__ = [
     "Positions",
     "Pronouns",
     "Relations",
+    "Retrieval",
     "Saliency",
     "Sequences",
     "Sinks",

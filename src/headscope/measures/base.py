@@ -48,7 +48,7 @@ class Measure(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    reads: ClassVar[str | None] = None  # a layer of annotation without which there is nothing to measure: trees, mentions
+    reads: ClassVar[str | None] = None  # annotation without which there is nothing to measure: trees, mentions, passages or keyphrases
     natural: ClassVar[tuple[Unit, Overlong] | None] = None  # how the corpus is read for this measure if nothing is said
     weighs_texts: ClassVar[bool] = True  # whether it reads the bootstrap weights of texts, not only those of groups of documents
 

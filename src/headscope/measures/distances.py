@@ -19,9 +19,9 @@ from headscope.core.state import State
 from headscope.core.transfer import to_device
 from headscope.errors import MeasureError
 from headscope.measures.base import Columns, Measure
-from headscope.measures.gathered import Gathered, RowBlock
 from headscope.measures.groups import group
 from headscope.measures.likeness import Likeness
+from headscope.measures.weights.gathered import Gathered, RowBlock
 from headscope.stats.bootstrap import GOLDEN, group_of, keys_of, mix
 from headscope.stats.resampled import Resampled
 

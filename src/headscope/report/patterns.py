@@ -1,4 +1,4 @@
-"""What a run says of sinks and of sequence heads, in sentences with numbers, intervals and baselines."""
+"""What a run says of sinks, sequence heads and retrieval heads, in sentences with numbers, intervals and baselines."""
 
 from __future__ import annotations
 
@@ -42,6 +42,30 @@ def sequence_sentences(results: Results) -> list[str]:
                 if clear
                 else f"{name}: no head attends clearly to {target}; the highest is {named} ({beside})."
             )
+    return lines
+
+
+def retrieval_sentences(results: Results) -> list[str]:
+    """Which heads attend from a question to the passage that answers it, beside even attention and another passage."""
+    if "retrieval" not in results:
+        return []
+    lines = []
+    what = "from the question to the passage that answers it"
+    for kind in dict.fromkeys(results["retrieval"]["kind"]):
+        table = results["retrieval"].where(kind=kind)
+        rows = sorted((row for row in table.where(quantity="qr") if row["n"]), key=lambda row: -row["value"])
+        if not rows:
+            continue
+        other = {results.head_of(row): row["value"] for row in table.where(quantity="qr_other") if row["n"]}
+        clear = [row for row in rows if row["value"] - row["baseline"] > _CLEARLY and not row["low"] <= row["baseline"]]
+        named = []
+        for row in (clear or rows)[: _NAMED if clear else 1]:
+            head = results.head_of(row)
+            named.append(f"{head} ({_score(row)}" + (f", to another passage {other[head]:.2f})" if head in other else ")"))
+        more = f" and {len(clear) - _NAMED} more" if len(clear) > _NAMED else ""
+        attend = f"{len(clear)} of {len(rows)} heads {'attends' if len(clear) == 1 else 'attend'} {what}: {', '.join(named)}{more}"
+        none = f"no head attends clearly {what}; the highest is {named[0]}"
+        lines.append(f"Retrieval: {attend if clear else none} (even attention: {rows[0]['baseline']:.2f}).")
     return lines
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from headscope.comparison.alike import STRUCTURE, layers_sentence, twins_sentence
-from headscope.report.patterns import sequence_sentences, sink_sentences
+from headscope.report.patterns import retrieval_sentences, sequence_sentences, sink_sentences
 from headscope.results.behaviour import HALF, surely
 from headscope.results.notes import cut_sentence
 from headscope.results.results import Results
@@ -32,7 +32,8 @@ _ASKED = {
 def sentences(results: Results) -> list[str]:
     """The findings, most general first. Nothing is said of what was not measured."""
     contests = (line for measure in _ASKED for line in _skills(results, measure))
-    lines = [*_habits(results), *_focus(results), *sink_sentences(results), *sequence_sentences(results), *contests, *_alike(results)]
+    patterns = (line for of in (sink_sentences, sequence_sentences, retrieval_sentences) for line in of(results))
+    lines = [*_habits(results), *_focus(results), *patterns, *contests, *_alike(results)]
     lines = list(map(results.spelled, lines)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
     return [*whose(results), *lines]
 

@@ -124,10 +124,10 @@ def is_opening(table: Table, quantity: str) -> bool:
 
 
 def skilled(measure: Measure, tables: Mapping[str, Table]) -> bool:
-    """Whether a head can be good at what a measure measures: surface measures, sequences, and contests, which have
-    labels.
+    """Whether a head can be good at what a measure measures: surface measures, sequences, retrieval, and contests,
+    which have labels.
     """
-    return measure.name in (*SURFACE, "sequences") or "label" in tables[measure.name].columns
+    return measure.name in (*SURFACE, "sequences", "retrieval") or "label" in tables[measure.name].columns
 
 
 def skills(measures: Sequence[Measure], tables: Mapping[str, Table], layout: HeadLayout) -> list[Skill]:

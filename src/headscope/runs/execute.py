@@ -256,9 +256,10 @@ def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
         raise RunError(
             f"{name} needs {layer}, and generated words have no annotation", f"Leave {name} out of --measures, or --generate out"
         )
-    present = corpus.layers(set(needed.values())) if needed else set()
+    one_of = {layer: {*layer.split(" or ")} for layer in needed.values()}
+    present = corpus.layers(set().union(*one_of.values())) if needed else set()
     for name, layer in needed.items():
-        if layer not in present:
+        if not one_of[layer] & present:
             remedy = f"Use a corpus with {layer}, or leave {name} out of --measures"
             raise RunError(f"{name} needs {layer}, and {', '.join(spec.corpus)} has none", remedy)
 

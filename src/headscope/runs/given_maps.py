@@ -179,8 +179,8 @@ def measure_maps(
     for measure in built:
         if measure.slope() is not None:
             raise MeasureError(f"{measure.name} needs gradients, which do not come with maps", "Run it on a model and a corpus")
-        if measure.needs == "mentions":
-            raise MeasureError(f"{measure.name} needs mentions, which do not come with maps", "Run it on a corpus")
+        if measure.needs in ("mentions", "passages or keyphrases"):
+            raise MeasureError(f"{measure.name} needs {measure.needs}, which do not come with maps", "Run it on a corpus")
         if measure.needs == "trees" and not any(
             word.head is not None and word.relation for text in checked for word in text.annotation or ()
         ):

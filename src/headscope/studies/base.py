@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 LAYERS = {
     "trees": "Use a corpus with dependencies, such as a CoNLL-U file",
     "keyphrases": "Use JSON lines with text and keyphrases, or a folder of .txt and .key",
+    "passages": "Use needles:96x40, or JSON lines with passages, gold, question and answer",
 }
 
 

@@ -18,6 +18,7 @@ _CLASSES = {
     "keywords": "headscope.studies.keywords:KeywordStudy",
     "twins": "headscope.studies.twins:TwinsStudy",
     "in_context": "headscope.studies.in_context:InContextStudy",
+    "retrieval": "headscope.studies.retrieval:RetrievalStudy",
 }
 
 

@@ -34,6 +34,8 @@ QUANTITIES = {
     "name_induction_shuffled": "as name_induction, with the copies of a text whose words were shuffled",
     "name_copy_shuffled": "as name_copy, with the copies of a text whose words were shuffled",
     "value_norm": "size of the value vector of the token that receives most, relative to the mean over the text",
+    "qr": "from the question to the passage that answers it",
+    "qr_other": "from the question to another passage of the same length",
     "entropy_without_first": "entropy of the rows without the first token",
     "sep_to_sep": "from [SEP] to [SEP]",
     "other_to_sep": "from all other tokens to [SEP]",

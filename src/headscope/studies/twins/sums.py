@@ -20,8 +20,8 @@ from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError
 from headscope.measures.base import Level
 from headscope.measures.distances import groups
-from headscope.measures.gathered import MOST
 from headscope.measures.groups import group
+from headscope.measures.weights.gathered import MOST
 from headscope.models.model import Model
 from headscope.stats.bootstrap import group_of
 from headscope.stats.divergence import RowStack
