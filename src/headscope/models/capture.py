@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     # what makes a way to get rows of the maps again (None: the maps are held anyway).
     Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
 
+    Exchange = Callable[[int, "Call"], "Call"]  # of a site's number and one of its calls: the call with other maps
+
     # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs
     # and maps.
     Attention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
@@ -51,7 +53,7 @@ _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | No
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was
-    applied, and rows of the maps worked out again from queries and keys.
+    applied, rows of the maps worked out again from queries and keys, and the values [batch, kv_head, key, d].
     """
 
     module: torch.nn.Module
@@ -59,6 +61,7 @@ class Call:
     weights: torch.Tensor
     mask: torch.Tensor | None
     rows: Later
+    value: torch.Tensor | None = None
 
     def later(self) -> Later:
         """`rows`, if the last row comes out as it did when the model ran."""
@@ -141,7 +144,8 @@ class _Tap:
         if not self.wanted(index):
             return unwatched(eager, module, *args, **kwargs)
         output, weights = eager(module, *args, **kwargs)
-        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), partial(_rows, eager, module, args, kwargs)))
+        rows = partial(_rows, eager, module, args, kwargs)
+        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), rows, args[2]))
         return output, None
 
 
@@ -316,8 +320,10 @@ def stream(
     inputs: Mapping[str, torch.Tensor],
     consume: Consumer,
     wanted: frozenset[int] | None = None,
+    exchange: Exchange | None = None,
 ) -> None:
-    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear.
+    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear, or
+    those that `exchange` makes of them.
 
     A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
     """
@@ -326,6 +332,7 @@ def stream(
 
     def take(index: int, call: Call) -> None:
         calls.check(index, call.module)
+        call = call if exchange is None else exchange(index, call)
         # Layers share a mask; those that do are given one and the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)

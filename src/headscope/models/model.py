@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from jaxtyping import Int64, Shaped
     from transformers import PreTrainedModel
 
-    from headscope.models.capture import Consumer, Finite
-    from headscope.models.fused import Reaches, RowConsumer
+    from headscope.models.capture import Consumer, Exchange, Finite
+    from headscope.models.fused import KeyFactors, Reaches, RowConsumer
     from headscope.models.gradients import Taker
     from headscope.models.memory import BackwardMemory
     from headscope.models.prune import Pruning
@@ -173,8 +173,16 @@ class Model:
                 )
         return {name: to_device(tensor, self.device) for name, tensor in batch.items()}
 
-    def stream(self, inputs: Mapping[str, torch.Tensor], consume: Consumer, wanted: frozenset[int] | None = None) -> None:
-        """Run the model once and give `consume` each wanted site's attention; an error if it is not finite."""
+    def stream(
+        self,
+        inputs: Mapping[str, torch.Tensor],
+        consume: Consumer,
+        wanted: frozenset[int] | None = None,
+        exchange: Exchange | None = None,
+    ) -> None:
+        """Run the model once and give `consume` each wanted site's attention, or the maps that `exchange` makes of it;
+        an error if they are not finite.
+        """
         finite = capture.Finite(self.sites, self.network.dtype)
 
         def take(index: int, weights: torch.Tensor, *seen: Any) -> None:
@@ -182,7 +190,7 @@ class Model:
             consume(index, weights, *seen)
 
         if self.capture == "interface":
-            capture.stream(self.network, self.sites, inputs, take, wanted)
+            capture.stream(self.network, self.sites, inputs, take, wanted, exchange)
         else:
             outputs, _ = capture.from_outputs(self.network, inputs)
             for index, maps in enumerate(maps for group in outputs.values() for maps in group):
@@ -208,8 +216,10 @@ class Model:
         consume: RowConsumer,
         wanted: frozenset[int] | None = None,
         reaches: Reaches | None = None,
+        factors: KeyFactors | None = None,
     ) -> Finite:
-        """Run the model once, without maps, and give `consume` the statistics of each wanted site's rows.
+        """Run the model once, without maps, and give `consume` the statistics of each wanted site's rows; with
+        `factors`, of rows whose weights are multiplied by a factor per key and scaled to sum to 1.
 
         `members` gives for a site which key belongs to which group. Whether all was finite is to be checked by what is
         returned, and whether masks are those of their reaches by `reaches`: neither makes the device wait here.
@@ -224,7 +234,7 @@ class Model:
         source = [len(text) for text in texts]
         target = [len(text if text.target is None else text.target) for text in texts]
         lengths = fused.lengths_of(source, target, self.sites, self.device)
-        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, take, wanted, reaches)
+        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, take, wanted, reaches, factors)
         return finite
 
     def queries(self, inputs: Mapping[str, torch.Tensor], site: Site) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headscope.core.maps import map_sentence
 from headscope.corpora.automatic import sentence
 from headscope.results.results import Results
 from headscope.results.table import Table
@@ -79,8 +80,11 @@ def findings(results: Results) -> list[str]:
 
 
 def whose(results: Results) -> list[str]:
-    """A sentence that says whose annotation it is, where a parser made it."""
-    return [sentence(results.annotation)] if results.annotation is not None else []
+    """A sentence that says whose annotation it is, where a parser made it; and one that says what maps all numbers are
+    of, if they are not attention weights.
+    """
+    told = (None if results.annotation is None else sentence(results.annotation), map_sentence(results.map))
+    return [line for line in told if line is not None]
 
 
 def shown_columns(summary: Table) -> list[str]:
