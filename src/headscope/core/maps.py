@@ -17,8 +17,8 @@ _SENTENCES: Mapping[str, str] = {
     ),
     "value-zeroing": (
         "All numbers are of value zeroing, not of attention weights: where attention is named, read how far the output of a layer turns "
-        "when a token's value vector is set to 0, as a share of its row (Mohebbi et al. 2023). A layer has one such map, named as its first "
-        "head. The maps of examples are the same; a text typed in shows weights."
+        "when a token's value vector is set to 0, as a share of its row (Mohebbi et al. 2023). A layer has one such map, named as its "
+        "first head. The maps of examples are the same; a text typed in shows weights."
     ),
 }
 

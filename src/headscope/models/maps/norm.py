@@ -40,7 +40,7 @@ class NormMaps(AttentionMaps):
 
     def stream(self, texts: Sequence[Encoded], consume: Consumer, wanted: frozenset[int]) -> None:
         """Give `consume` the norm maps of each wanted site of a batch of texts."""
-        self.model.stream(self.model.inputs(texts), consume, wanted, self._exchange)
+        self.model.stream(self.model.inputs(texts), consume, wanted, self.exchange)
 
     def stream_rows(
         self,
@@ -57,7 +57,7 @@ class NormMaps(AttentionMaps):
     def _lengths(self, site: int, value: Float[torch.Tensor, "batch kv_head key d"]) -> Float[torch.Tensor, "batch head key"]:
         return lengths(value, self._triangles[site])
 
-    def _exchange(self, site: int, call: Call) -> Call:
+    def exchange(self, site: int, call: Call) -> Call:
         """An attention call with norm maps in the place of weights."""
         assert call.value is not None, "a call that a tap saw has values"
         sizes, rows = self._lengths(site, call.value), call.rows

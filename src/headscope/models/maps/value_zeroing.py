@@ -107,26 +107,27 @@ class ValueZeroing(AttentionMaps):
     def stream(self, texts: Sequence[Encoded], consume: Consumer, wanted: frozenset[int]) -> None:
         """Give `consume` the maps of each wanted site. Texts are looked at one by one, without padding."""
         with torch.inference_mode():
-            found = [self._of_text(self.model.inputs([text]), wanted) for text in texts]
-        shared: dict[tuple[int, ...], torch.Tensor | None] = {}
-        for site in sorted(wanted):
-            maps, visible = zip(*(one[site] for one in found), strict=True)
-            key = tuple(map(id, visible))  # layers that see the same are given one and the same tensor
-            if key not in shared:
-                full = [
-                    torch.ones_like(map_[0], dtype=torch.bool) if seen is None else seen for map_, seen in zip(maps, visible, strict=True)
-                ]
-                shared[key] = None if all(seen is None for seen in visible) else _padded(full)
-            consume(site, _padded(maps), shared[key], None)
+            found = [self.of_text(self.model.inputs([text]), wanted) for text in texts]
+            shared: dict[tuple[int, ...], torch.Tensor | None] = {}
+            for site in sorted(wanted):
+                maps, visible = zip(*(one[site] for one in found), strict=True)
+                key = tuple(map(id, visible))  # layers that see the same are given one and the same tensor
+                if key not in shared:
+                    seen = [
+                        torch.ones_like(one, dtype=torch.bool) if mask is None else mask for one, mask in zip(maps, visible, strict=True)
+                    ]
+                    shared[key] = None if all(mask is None for mask in visible) else _padded(seen)[:, 0]
+                consume(site, _padded(maps), shared[key], None)
 
-    def _of_text(self, inputs: Mapping[str, torch.Tensor], wanted: frozenset[int]) -> dict[int, tuple[torch.Tensor, torch.Tensor | None]]:
-        """The maps of one text [1, query, key] by site, and what their rows could see [query, key]."""
+    def of_text(self, inputs: Mapping[str, torch.Tensor], wanted: frozenset[int]) -> dict[int, tuple[torch.Tensor, torch.Tensor | None]]:
+        """The maps of one text [1, query, key] by site, and what their rows could see [1, query, key]."""
         maps: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
 
         def keep(site: int, call: Call, visible: torch.Tensor | None, layer: _LayerCall) -> None:
-            maps[site] = turns(layer, call)[None], None if visible is None else visible[0]
+            maps[site] = turns(layer, call)[None], visible
 
-        self._walk(inputs, wanted, keep)
+        with torch.inference_mode():
+            self._walk(inputs, wanted, keep)
         return maps
 
     def _walk(
