@@ -46,6 +46,8 @@ def embedded(folder: Path) -> None:
     save(hs.run("mini-decoder", "repeats:20", ["sequences"])["sequences"].plot("stripes"), IMG / "stripes.svg")
     sequences = hs.run("mini-decoder", "repeats:50", ["sequences"], gallery=0)["sequences"]
     save(sequences.plot("heatmap", quantity="induction"), IMG / "induction.svg")
+    by_map = [hs.run("mini", "sampler", ["tokens"], folder / name, gallery=0, map=name) for name in ("weights", "norm")]
+    save(hs.compare(*by_map).plot("layers"), IMG / "maps.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
     smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))
