@@ -119,4 +119,5 @@ def plain_turns(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.
                 maps[number, query, key] = 1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other)
     for hook in hooks:
         hook.remove()
-    return maps / maps.sum(-1, keepdims=True)
+    shares: np.ndarray = maps / maps.sum(-1, keepdims=True)
+    return shares

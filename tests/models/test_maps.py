@@ -31,7 +31,8 @@ def norm_maps(model: Model, inputs: dict[str, torch.Tensor]) -> dict[int, np.nda
     """The norm maps of one text by site, and a check that rows that are worked out again are the same."""
     found: dict[int, np.ndarray] = {}
 
-    def keep(site: int, weights: torch.Tensor, visible: torch.Tensor | None, again: Callable[[], Any]) -> None:
+    def keep(site: int, weights: torch.Tensor, visible: torch.Tensor | None, again: Callable[[], Any] | None) -> None:
+        assert again is not None
         found[site] = weights[0].numpy()
         np.testing.assert_allclose(again()(1, 2)[0], found[site][:, 1:2], rtol=1e-6, atol=1e-9)
 

@@ -49,7 +49,11 @@ def test_padding_and_batches_change_nothing(name: Any, embedded: str, request: p
     wanted = frozenset({1, 6})
     together: dict[int, torch.Tensor] = {}
     seen: dict[int, torch.Tensor | None] = {}
-    maps.stream(texts, lambda site, weights, visible, again: (together.update({site: weights}), seen.update({site: visible})), wanted)  # type: ignore[func-returns-value]
+
+    def keep(site: int, weights: torch.Tensor, visible: torch.Tensor | None, _: object) -> None:
+        together[site], seen[site] = weights, visible
+
+    maps.stream(texts, keep, wanted)
     assert together.keys() == wanted
     for number, text in enumerate(texts):
         size = len(text)
@@ -88,7 +92,13 @@ def test_norms_without_maps_are_those_of_maps(embedded: str, request: pytest.Fix
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_stopped_run_resumes_to_the_same_numbers(name: str, small_folder: Path, tmp_path: Path) -> None:
-    settings = {"model": str(small_folder), "measures": ["tokens", "relations", "distances"], "map": name, "limit": 12, "replicates": 10}
+    settings: dict[str, Any] = {
+        "model": str(small_folder),
+        "measures": ["tokens", "relations", "distances"],
+        "map": name,
+        "limit": 12,
+        "replicates": 10,
+    }
     spec = make_spec({**settings, "shard_tokens": 60})
     stopped(spec, tmp_path / "run", 2)
     resumed = hs.run(str(small_folder), "sampler", settings["measures"], tmp_path / "run", resume=True, map=name, limit=12, replicates=10)
@@ -131,6 +141,7 @@ def test_pages_and_findings_say_which_maps_they_are_of(small_folder: Path, tmp_p
     assert sentences(run.results)[0] == told
     assert run.results.map == "norm"
     assert "(norm maps)" in body(run.results)
+    assert "published" not in body(run.results)
     assert told in body(run.results).replace("\n", " ")
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "norm")]).output
     assert told in shown
