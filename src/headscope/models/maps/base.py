@@ -12,15 +12,21 @@ from headscope.models.model import Model
 if TYPE_CHECKING:
     import torch
 
-    from headscope.models.capture import Consumer, Finite
-    from headscope.models.fused import Reaches, RowConsumer
+    from headscope.models.capture import Consumer, Exchange, Finite
+    from headscope.models.fused import KeyFactors, Reaches, RowConsumer
 
 
 class AttentionMaps:
-    """The attention weights of a model. Other maps derive from this class: measures are given them in the same way."""
+    """The attention weights of a model. Other maps derive from this class: measures are given them in the same way.
+
+    `exchange` makes other maps of an attention call, and `factors` are what weights are multiplied by where no maps are
+    made; both are None if weights stay as they are.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self.exchange: Exchange | None = None
+        self.factors: KeyFactors | None = None
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -38,7 +44,7 @@ class AttentionMaps:
 
     def stream(self, texts: Sequence[Encoded], consume: Consumer, wanted: frozenset[int]) -> None:
         """Give `consume` the maps of each wanted site of a batch of texts."""
-        self.model.stream(self.model.inputs(texts), consume, wanted)
+        self.model.stream(self.model.inputs(texts), consume, wanted, self.exchange)
 
     def stream_rows(
         self,
@@ -50,4 +56,4 @@ class AttentionMaps:
         reaches: Reaches | None = None,
     ) -> Finite:
         """Give `consume` statistics of the rows of each wanted site, without maps, as `Model.stream_rows` does."""
-        return self.model.stream_rows(texts, members, offsets, consume, wanted, reaches)
+        return self.model.stream_rows(texts, members, offsets, consume, wanted, reaches, self.factors)

@@ -8,14 +8,12 @@ output projection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from transformers.pytorch_utils import Conv1D
 
-from headscope.encoding.texts import Encoded
 from headscope.errors import ModelError
 from headscope.models.dry_run import alone, dry_inputs, small_windows
 from headscope.models.jacobian.values import output_projections
@@ -25,8 +23,7 @@ from headscope.models.model import Model
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-    from headscope.models.capture import Call, Consumer, Finite
-    from headscope.models.fused import Reaches, RowConsumer
+    from headscope.models.capture import Call
 
     Triangle = Float[torch.Tensor, "head r d"]
 
@@ -37,27 +34,12 @@ class NormMaps(AttentionMaps):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._triangles = verified_triangles(model)
-
-    def stream(self, texts: Sequence[Encoded], consume: Consumer, wanted: frozenset[int]) -> None:
-        """Give `consume` the norm maps of each wanted site of a batch of texts."""
-        self.model.stream(self.model.inputs(texts), consume, wanted, self.exchange)
-
-    def stream_rows(
-        self,
-        texts: Sequence[Encoded],
-        members: Callable[[int], torch.Tensor],
-        offsets: Sequence[int],
-        consume: RowConsumer,
-        wanted: frozenset[int],
-        reaches: Reaches | None = None,
-    ) -> Finite:
-        """Give `consume` statistics of the rows of norm maps, without making them."""
-        return self.model.stream_rows(texts, members, offsets, consume, wanted, reaches, self._lengths)
+        self.exchange, self.factors = self._exchange, self._lengths
 
     def _lengths(self, site: int, value: Float[torch.Tensor, "batch kv_head key d"]) -> Float[torch.Tensor, "batch head key"]:
         return lengths(value, self._triangles[site])
 
-    def exchange(self, site: int, call: Call) -> Call:
+    def _exchange(self, site: int, call: Call) -> Call:
         """An attention call with norm maps in the place of weights."""
         assert call.value is not None, "a call that a tap saw has values"
         sizes, rows = self._lengths(site, call.value), call.rows
