@@ -45,6 +45,8 @@ def embedded(folder: Path) -> None:
     retrieval = hs.retrieval("mini-decoder", "needles:96x40")
     save(retrieval.plot("retrieval_ranked"), IMG / "retrieval.svg")
     save(retrieval.plot("retrieval_ablation"), IMG / "retrieval_ablation.svg")
+    by_map = [hs.run("mini", "sampler", ["tokens"], folder / name, gallery=0, map=name) for name in ("weights", "norm")]
+    save(hs.compare(*by_map).plot("layers"), IMG / "maps.svg")
     hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
     hs.view("mini-decoder", "The keys to the cabinet are on the", heads=["5-3", "4-3"], generate=16).save(IMG / "generated.svg")
     hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")

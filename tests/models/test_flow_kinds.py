@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers.pytorch_utils import Conv1D
 
 from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoder
 from headscope.errors import MeasureError
 from headscope.kernels import kernel
-from headscope.models.capture import implementation
 from headscope.models.jacobian import values
 from headscope.models.jacobian.choices import ALL_KINDS, KINDS
 from headscope.models.jacobian.flow import flow
@@ -25,38 +23,10 @@ from headscope.models.jacobian.values import value_norms
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
-from helpers.architectures import ALL, VOCAB, build
+from helpers.architectures import ALL, build
+from helpers.value_maps import plain_norms, text, tiny
 
 SEVERAL = ["bert", "roberta", "distilbert", "gpt2", "llama", "t5", "bart"]
-# Where the value and output projections of a layer's attention lie.
-PARTS = {
-    "bert": ("attention.self.value", "attention.output.dense"),
-    "roberta": ("attention.self.value", "attention.output.dense"),
-    "mpnet": ("attention.attn.v", "attention.attn.o"),
-    "deberta-v2": ("attention.self.value_proj", "attention.output.dense"),
-    "distilbert": ("attention.v_lin", "attention.out_lin"),
-    "gpt2": ("attn.c_attn", "attn.c_proj"),
-    "llama": ("self_attn.v_proj", "self_attn.o_proj"),
-    "t5": ("layer.0.SelfAttention.v", "layer.0.SelfAttention.o"),
-    "bart": ("self_attn.v_proj", "self_attn.out_proj"),
-}
-
-
-def tiny(name: str) -> Model:
-    """A tiny model in float64 whose biases are not zero."""
-    network = build(name).double()
-    torch.manual_seed(5)
-    for parameter in network.parameters():
-        if parameter.dim() == 1:
-            parameter.add_(torch.randn_like(parameter) * 0.3)
-    return Model("tiny", network, None, *find_sites(network))  # type: ignore[arg-type]
-
-
-def text(model: Model, tokens: int = 6) -> dict[str, torch.Tensor]:
-    torch.manual_seed(tokens)
-    ids = torch.randint(4, VOCAB, (1, tokens))
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    return {**inputs, "decoder_input_ids": ids[:, :2]} if model.encoder_decoder else inputs
 
 
 def paths(attention: np.ndarray) -> np.ndarray:
@@ -160,43 +130,6 @@ def test_flows_that_must_turn_back() -> None:
         maps = (rng.random((5, 6, 6)) < 0.3) * rng.integers(1, 9, (5, 6, 6)) + np.eye(6) * 1e-3
         maps = maps / maps.sum(1, keepdims=True)
         np.testing.assert_allclose(maxflow(torch.from_numpy(maps), 6), flows(maps), rtol=1e-10, atol=1e-12)
-
-
-def plain_norms(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.ndarray:
-    """‖α·f(x)‖ [layer, head, source, target] and of all heads together [layer, source, target], by loops over pairs
-    and weights by name.
-    """
-    network = model.network.encoder if name in ("t5", "bart") else model.network
-    layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
-    given: list[torch.Tensor] = []
-    modules: list[list[Any]] = [[layer.get_submodule(path) for path in PARTS[name]] for layer in layers]
-    hooks = [value.register_forward_hook(lambda module, args, out: given.append(args[0][0])) for value, _ in modules]
-    with implementation(model.network, "eager"), torch.no_grad():
-        out = model.network(**inputs, output_attentions=True, use_cache=False)
-    for hook in hooks:
-        hook.remove()
-    maps = out.encoder_attentions if model.encoder_decoder else out.attentions
-    each, every = [], []
-    for x, weights, (value, projection) in zip(given, maps, modules, strict=True):
-        alpha, n, heads = weights[0].numpy(), len(x), weights.shape[1]
-        into = value.weight.numpy() if isinstance(value, Conv1D) else value.weight.numpy().T
-        bias = np.zeros(into.shape[1]) if value.bias is None else value.bias.numpy()
-        back = projection.weight.numpy() if isinstance(projection, Conv1D) else projection.weight.numpy().T
-        size = back.shape[0] // heads
-        into, bias = into[:, -(into.shape[1] if name != "gpt2" else 16) :], bias[-(len(bias) if name != "gpt2" else 16) :]
-        groups = heads * size // into.shape[1]  # how many heads share values
-        one, total = np.zeros((heads, n, n)), np.zeros((n, n))
-        for i, j in np.ndindex(n, n):
-            carried = np.zeros(back.shape[1])
-            for head in range(heads):
-                own = slice(head // groups * size, (head // groups + 1) * size)
-                vector = (x[i].numpy() @ into[:, own] + bias[own]) @ back[head * size : (head + 1) * size]
-                one[head, i, j] = np.linalg.norm(alpha[head, j, i] * vector)
-                carried += alpha[head, j, i] * vector
-            total[i, j] = np.linalg.norm(carried)
-        each.append(one)
-        every.append(total[None])
-    return np.concatenate([np.stack(each), np.stack(every)], 1)
 
 
 @pytest.mark.parametrize("name", [*SEVERAL, "mpnet", "deberta-v2"])

@@ -117,13 +117,13 @@ def test_the_model_is_as_before_also_after_an_error(tmp_path: Path, monkeypatch:
 def test_a_model_without_a_list_of_layers_takes_full_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = loaded(tmp_path, "bert")
     texts, cuts = encoded(model), cuts_of(model)[:3]
-    monkeypatch.setattr(restart, "_layer", lambda network, path: None)
+    monkeypatch.setattr(restart, "layer_of", lambda network, path: None)
     assert why_not(model) == "what attends in BertModel does not lie in a list of layers"
     for number, logits in ablated(model, texts, cuts):
         torch.testing.assert_close(logits, naive(model, texts, cuts[number]), rtol=1e-5, atol=1e-5)
     monkeypatch.undo()
-    monkeypatch.setattr(restart, "_layer", lambda network, path: network.get_submodule("encoder.layer.0"))
+    monkeypatch.setattr(restart, "layer_of", lambda network, path: network.get_submodule("encoder.layer.0"))
     assert why_not(model) == "the layers of BertModel do not follow one another"
-    monkeypatch.setattr(restart, "_layer", lambda network, path: network)
+    monkeypatch.setattr(restart, "layer_of", lambda network, path: network)
     assert why_not(model) == "the layers of BertModel do not give hidden states"
     assert why_not(hs.load("mini", device="cpu")) is not None

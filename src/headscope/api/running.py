@@ -118,7 +118,8 @@ def run(
     `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or measures of your own: classes, or
     where they are, as in `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts looked at
     again for maps to show (docs/runs.md); it changes no number. `by` is a column of the documents, whose values divide
-    the corpus into slices (docs/slices.md). With `profile`, a table says where the time went.
+    the corpus into slices (docs/slices.md). `map` is what is measured: attention `weights`, the `norm` of what they
+    carry, or `value-zeroing` (docs/maps.md). With `profile`, a table says where the time went.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["entropy"], limit=8)

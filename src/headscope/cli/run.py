@@ -64,6 +64,10 @@ def run(
     shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 8 batches]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
     weights: Annotated[str | None, Option(help="trained, or random: a control, all but the embeddings redrawn")] = None,
+    map_: Annotated[
+        str | None,
+        Option("--map", help="what is measured: attention weights, norm (of what they carry), or value-zeroing [default: weights]"),
+    ] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
     engine: Annotated[str, Option(help="local, processes, or ray: several workers, on one machine or many, the same bits")] = "local",
     workers: Annotated[int, Option(help="workers of the engines processes and ray", min=1)] = 2,
@@ -89,6 +93,7 @@ def run(
     headscope run --model bert-base-uncased --corpus en.conllu.xz --out RUN
     headscope run --corpus en.conllu.xz --measures relations --out RUN
     headscope run --corpus en.conllu.xz --measures relations --weights random --out CHANCE
+    headscope run --corpus en.conllu.xz --measures relations --map norm --out NORM
     headscope run --corpus en.conllu.xz --by genre --out RUN
     headscope run --model mini-decoder --corpus repeats:50 --measures sequences --out RUN
     headscope run --model mini-decoder --measures sinks,entropy --generate 40 --prompt-tokens 16 --out WRITTEN
@@ -110,7 +115,7 @@ def run(
         "model": model, "corpus": corpus or None, "preset": preset, "unit": unit, "max_length": max_length, "overlong": overlong,
         "segment_ids": segment_ids, "word_rows": word_rows, "layers": None if layers is None else numbers(layers), "limit": limit,
         "format": format, "on_error": on_error, "replicates": replicates, "seed": seed, "batch_tokens": batch_tokens,
-        "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown, "by": by,
+        "shard_tokens": shard_tokens, "dtype": dtype, "weights": weights, "allow_unknown": allow_unknown, "by": by, "map": map_,
         "generate": generate, "prompt_tokens": prompt_tokens, "temperature": temperature,
     }  # fmt: skip
     final, folder = _settings(spec, settings, measures, option or [], folds)
@@ -124,6 +129,8 @@ def run(
             raise RunError("--resume, --limit, --layers and --profile say nothing about --maps", "Leave them out")
         if final.generate is not None:
             raise RunError("--generate says nothing about --maps, which are of given texts", "Leave one of them out")
+        if final.map != "weights":
+            raise RunError(f"--map {final.map} is made by a model, and --maps are measured as they are", "Leave one of them out")
         if final.by is not None:
             raise RunError(f"saved maps have no column {final.by!r}: they come without a corpus", "Leave --by out, or run on a corpus")
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.core.maps import WEIGHTS
 from headscope.core.paths import printable
 from headscope.corpora.files import base_name
 from headscope.errors import RunError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # of a whole table, after Holm's correction
 # What tells runs apart, most telling first; then whatever else they were told differently, but for what changes no
 # number.
-_TELLING = ("slice", "model", "corpus", "weights", "preset", "score", "dev")
+_TELLING = ("slice", "model", "corpus", "weights", "map", "preset", "score", "dev")
 _ROUNDING = 1e-6
 _SHORT = 20  # signs of a name, up to which it also serves in the names of differences
 _LONG = 30  # signs of a setting, beyond which it is no name
@@ -158,7 +159,7 @@ def unlike(results: Sequence[Results], names: Sequence[str], settings: Sequence[
     """The settings that differ, and whether some annotation is a parser's and some is not."""
     lines = []
     for setting in settings:
-        values = [result.manifest["settings"].get(setting) for result in results]
+        values = [result.map if setting == "map" else result.manifest["settings"].get(setting) for result in results]
         if any(value != values[0] for value in values):
             lines.append(f"{setting} is {_each(values, names)}")
     annotations = [result.annotation for result in results]
@@ -190,7 +191,7 @@ def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _told(results: Results) -> dict[str, str]:
-    settings, identity = results.manifest["settings"], results.manifest["identity"]
+    settings, identity = {**results.manifest["settings"], "map": results.map}, results.manifest["identity"]
     telling: dict[str, str] = {"slice": results.manifest.get("slice", "")}
     kind = results.study or ""
     passing = _PASSING | {*(REGISTRY[kind].spec.having(Role.NEUTRAL) if kind in REGISTRY else ())}
@@ -200,6 +201,8 @@ def _told(results: Results) -> dict[str, str]:
             telling[name] = printable("+".join(Path(base_name(Path(file))).stem or file for file in files))
         elif name == "weights":
             telling[name] = f"{value} weights"
+        elif name == "map":
+            telling[name] = "attention weights" if value == WEIGHTS else f"{value} maps"
         else:
             telling[name] = str(value) if name in _TELLING else f"{name} {value}"
     # Contents are told where nothing before them tells.

@@ -25,7 +25,7 @@ PAIRED = "paired by document: what both runs read, both resampled alike"
 APART = "as of two independent samples of documents"
 NONE = "not at all: a run has no replicates"
 # Settings, beside the model and the corpus, that can make a difference by themselves.
-_SETTINGS = ("preset", "max_length", "segment_ids", "word_rows", "limit", "dtype", "weights")
+_SETTINGS = ("preset", "max_length", "segment_ids", "word_rows", "limit", "dtype", "weights", "map")
 _KEYS = {
     "overall": ("measure", "kind", "quantity"),
     "best": ("measure", "kind", "label"),

@@ -127,7 +127,9 @@ class HeadLayout:
         for kind in self.by_kind():
             sizes = [site.heads for site in self.sites if site.kind == kind]
             layers = f"{len(sizes)} layer{'s' if len(sizes) > 1 else ''}"
-            parts[kind] = f"{layers} × {sizes[0]} heads" if len(set(sizes)) == 1 else f"{layers}, {sum(sizes)} heads"
+            parts[kind] = (
+                f"{layers} × {sizes[0]} head{'s' if sizes[0] > 1 else ''}" if len(set(sizes)) == 1 else f"{layers}, {sum(sizes)} heads"
+            )
         return " + ".join(f"{kind} {part}" if len(parts) > 1 else part for kind, part in parts.items())
 
     def heads(self) -> dict[Kind, int]:

@@ -34,6 +34,7 @@ from headscope.measures.base import Level, Measure
 from headscope.measures.means import row_sums
 from headscope.models.capture import Finite, NotFiniteError
 from headscope.models.fused import OtherMask, Reaches
+from headscope.models.maps.base import AttentionMaps
 from headscope.models.model import Model
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.rows import even_statistics
@@ -260,7 +261,9 @@ class Accumulator:
 
 
 class ShardRunner:
-    """Runs a model over shards of texts."""
+    """Runs a model over shards of texts. `maps` are what measures are given, by default its attention weights; the
+    plan's sites are theirs.
+    """
 
     def __init__(
         self,
@@ -272,8 +275,10 @@ class ShardRunner:
         seed: int = 0,
         batch_tokens: int = 2048,
         sliced: bool = False,
+        maps: AttentionMaps | None = None,
     ) -> None:
         self.model = model
+        self.maps = maps or AttentionMaps(model)
         self.plan = plan
         self._word_rows: Rows = word_rows
         self._replicates = replicates
@@ -298,9 +303,9 @@ class ShardRunner:
         return texts
 
     def _needs(self, names: frozenset[str] | None = None) -> RowNeeds | None:
-        """What the measures need of rows, if that is all they need and the model gives it without maps."""
+        """What the measures need of rows, if that is all they need and it can be had without maps."""
         needs = self.plan.row_needs(names)
-        if needs is None or self.model.needs_maps is not None or (needs.sentences and self._word_rows == "max"):
+        if needs is None or self.maps.needs_maps is not None or (needs.sentences and self._word_rows == "max"):
             return None
         return needs
 
@@ -378,14 +383,14 @@ class ShardRunner:
         finite = self.model.finite()
 
         def members(site: int) -> Float[torch.Tensor, "b k group"]:
-            return view.members(self.model.sites[site], needs, self.model.device)
+            return view.members(self.maps.sites[site], needs, self.model.device)
 
         def take(site: int, values: Float[torch.Tensor, "b h q statistic"], scores: AttentionScores) -> None:
-            rows = RowSums.of(needs, values, view.row_groups(self.model.sites[site], needs, self.model.device))
+            rows = RowSums.of(needs, values, view.row_groups(self.maps.sites[site], needs, self.model.device))
             finite.note_sums(site, rows.over("all")[..., ENTROPY])
             accumulator.add_rows(view, place[site], rows, scores)
 
-        self.model.stream_rows(batch, members, needs.offsets, take, frozenset(self.plan.chosen), self._reaches)
+        self.maps.stream_rows(batch, members, needs.offsets, take, frozenset(self.plan.chosen), self._reaches)
         return finite
 
     def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:
@@ -453,8 +458,8 @@ class ShardRunner:
 
     def _stream(self, batch: Sequence[Encoded], consume: Consumer, values: ValueConsumer | None = None) -> None:
         place = {site: index for index, site in enumerate(self.plan.chosen)}
-        self.model.stream(
-            self.model.inputs(batch),
+        self.maps.stream(
+            batch,
             lambda site, *seen: consume(place[site], *seen),
             frozenset(self.plan.chosen),
             None if values is None else lambda site, value: values(place[site], value),

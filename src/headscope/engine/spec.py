@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from headscope.core.maps import WEIGHTS, MapName
 from headscope.core.paths import problem_of
 from headscope.encoding.choices import Overlong, SegmentIds, Unit
 from headscope.errors import RunError
@@ -37,6 +38,7 @@ class RunSpec(Specification):
     model: Annotated[str, Role.CONTENT] = "mini"
     dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     weights: Literal["trained", "random"] = "trained"
+    map: MapName = "weights"
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
@@ -142,7 +144,12 @@ def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Seq
     if unasked := [one for one in (named if isinstance(named, list | tuple) else [named]) if one not in own]:
         raise RunError(f"{where}: {unasked[0]} is code to be run, and was not asked for", f"Name it yourself, with --measures {unasked[0]}")
     spec = validated(RunSpec, {**settings, **({"own": tuple(own)} if own else {})}, where)
-    spec.build_measures()  # an unknown measure or option is better found now than after loading a model
+    for measure in spec.build_measures():  # an unknown measure or option is better found now than after loading a model
+        if spec.map != WEIGHTS and measure.slope() is not None:
+            raise RunError(
+                f"{measure.name} takes gradients of attention weights, and maps of {spec.map} are no weights",
+                f"Use --map weights, or leave {measure.name} out of --measures",
+            )
     return spec
 
 

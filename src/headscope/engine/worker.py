@@ -21,6 +21,7 @@ from headscope.engine.spec import RunSpec
 from headscope.errors import HeadscopeError
 from headscope.models import EMBEDDED
 from headscope.models.load import load
+from headscope.models.maps import maps_of
 from headscope.models.model import Model
 from headscope.results.signature import versions
 
@@ -95,10 +96,12 @@ class Worker:
 
 def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
     """A loaded model, ready for the shards of a resolved specification."""
+    maps = maps_of(model, spec.map)
     runner = ShardRunner if spec.decoding is None else partial(GeneratingRunner, decoding=spec.decoding)
     return runner(
         model,
-        Plan.make(spec.build_measures(), model.sites, spec.layers),
+        Plan.make(spec.build_measures(), maps.sites, spec.layers),
+        maps=maps,
         word_rows=spec.word_rows or "mean",
         replicates=spec.replicates,
         seed=spec.seed,

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     # What takes a site's number and the values of its keys, before the maps.
     ValueConsumer = Callable[[int, Float[torch.Tensor, "batch kv_head key d"]], None]
 
+    Exchange = Callable[[int, "Call"], "Call"]  # of a site's number and one of its calls: the call with other maps
+
     # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs
     # and maps.
     Attention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
@@ -54,7 +56,7 @@ _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | No
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was
-    applied, rows of the maps worked out again from queries and keys, and the values.
+    applied, rows of the maps worked out again from queries and keys, and the values [batch, kv_head, key, d].
     """
 
     module: torch.nn.Module
@@ -145,8 +147,8 @@ class _Tap:
         if not self.wanted(index):
             return unwatched(eager, module, *args, **kwargs)
         output, weights = eager(module, *args, **kwargs)
-        again = partial(_rows, eager, module, args, kwargs)
-        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), again, args[2]))
+        rows = partial(_rows, eager, module, args, kwargs)
+        self.consume(index, Call(module, args[1].shape[1], weights, mask_of(args, kwargs), rows, args[2]))
         return output, None
 
 
@@ -332,9 +334,10 @@ def stream(
     consume: Consumer,
     wanted: frozenset[int] | None = None,
     values: ValueConsumer | None = None,
+    exchange: Exchange | None = None,
 ) -> None:
-    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear, and
-    before them its values to `values`.
+    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear, or
+    those that `exchange` makes of them; and before them its values to `values`.
 
     A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
     """
@@ -343,6 +346,7 @@ def stream(
 
     def take(index: int, call: Call) -> None:
         calls.check(index, call.module)
+        call = call if exchange is None else exchange(index, call)
         # Layers share a mask; those that do are given one and the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)

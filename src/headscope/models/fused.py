@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # What takes a site's number, the statistics of its rows, and the scores they come from.
 RowConsumer = Callable[[int, "Values", AttentionScores], None]
+# Of a site's number and its values [batch, kv_head, key, d]: what the weights on each key are multiplied by.
+KeyFactors = Callable[[int, torch.Tensor], "Float[torch.Tensor, 'batch head key']"]
 
 
 class OtherMask(Exception):
@@ -105,7 +107,9 @@ class _RowTap:
         consume: RowConsumer,
         wanted: frozenset[int] | None,
         reaches: Reaches,
+        factors: KeyFactors | None = None,
     ) -> None:
+        self._factors = factors
         self._expected, self._lengths, self._members, self._offsets = calls, lengths, members, offsets
         self._consume, self._wanted, self._reaches = consume, wanted, reaches
         self._seen: dict[int, tuple[Reach, torch.Tensor]] = {}
@@ -124,13 +128,18 @@ class _RowTap:
         scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
         members, counts = self._members(index), (lengths.rows, lengths.keys)
         fast = kernel("attention_cpu") if query.device.type == "cpu" else None
+        alone = fast is None or self._factors is not None  # whether heads attend apart from the statistics
+        output = sdpa(module, *args, **kwargs)[0] if alone else query
+        if self._factors is not None:
+            query, key = multiplied(query, key, scale, self._factors(index, value))
+            value = value[..., :1]  # statistics alone are asked for
         if fast is not None:
             limits = (reach.before, reach.after)
-            output, values, logs = fast.attend(query, key, value, scale, limits, counts, members, self._offsets)
+            attended, values, logs = fast.attend(query, key, value, scale, limits, counts, members, self._offsets)
+            output = output if alone else attended
         else:
-            output = sdpa(module, *args, **kwargs)[0]
             values, logs = statistics(query, key, scale, reach, counts, members, self._offsets)
-        self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs, value))
+        self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs, args[2]))
         return output, None
 
     def _reach(self, mask: torch.Tensor | None, causal: bool, rows: int, keys: int, lengths: Lengths) -> Reach:
@@ -142,6 +151,23 @@ class _RowTap:
         if id(mask) not in self._seen:  # the mask is kept, so that its id stays its own
             self._seen[id(mask)] = self._reaches.find(len(self._seen), mask, lengths, rows, keys), mask
         return self._seen[id(mask)][0]
+
+
+def multiplied(
+    query: Float[torch.Tensor, "batch head query d"],
+    key: Float[torch.Tensor, "batch kv_head key d"],
+    scale: float,
+    factors: Float[torch.Tensor, "batch head key"],
+) -> tuple[Float[torch.Tensor, "batch head query d1"], Float[torch.Tensor, "batch head key d1"]]:
+    """Queries and keys whose weights are those of the given ones times a factor per key, scaled to sum to 1.
+
+    e^score · r is e^(score + ln r): one more feature, 1 in queries and ln r / scale in keys.
+    """
+    dtype = torch.promote_types(query.dtype, torch.float32)
+    logs = factors.to(dtype).clamp_min(torch.finfo(dtype).tiny).log() / scale
+    one = query.new_ones((*query.shape[:-1], 1), dtype=dtype)
+    keys = key.to(dtype).repeat_interleave(query.shape[1] // key.shape[1], 1)
+    return torch.cat([query.to(dtype), one], -1), torch.cat([keys, logs[..., None]], -1)
 
 
 def statistics(
@@ -203,13 +229,15 @@ def stream_rows(
     consume: RowConsumer,
     wanted: frozenset[int] | None = None,
     reaches: Reaches | None = None,
+    factors: KeyFactors | None = None,
 ) -> None:
     """Run the model once, without maps, and hand the statistics of the rows of each wanted site to `consume`.
 
-    With `reaches` masks may be looked at later, when those are checked.
+    With `reaches` masks may be looked at later, when those are checked. With `factors` the statistics are those of
+    weights times a factor per key, scaled to sum to 1; what the heads give is not changed.
     """
     calls = capture.ExpectedCalls(model, sites)
-    tap = _RowTap(calls, lengths, members, offsets, consume, wanted, reaches or Reaches())
+    tap = _RowTap(calls, lengths, members, offsets, consume, wanted, reaches or Reaches(), factors)
     with torch.inference_mode(), capture.tapped(model, tap, "sdpa"):
         model(**inputs, use_cache=False)
     calls.check_number(tap.calls)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from jaxtyping import Int64, Shaped
     from transformers import PreTrainedModel
 
-    from headscope.models.capture import Consumer, Finite, ValueConsumer
-    from headscope.models.fused import Reaches, RowConsumer
+    from headscope.models.capture import Consumer, Exchange, Finite, ValueConsumer
+    from headscope.models.fused import KeyFactors, Reaches, RowConsumer
     from headscope.models.gradients import Taker
     from headscope.models.memory import BackwardMemory
     from headscope.models.prune import Pruning
@@ -184,9 +184,10 @@ class Model:
         consume: Consumer,
         wanted: frozenset[int] | None = None,
         values: ValueConsumer | None = None,
+        exchange: Exchange | None = None,
     ) -> None:
-        """Run the model once and give `consume` each wanted site's attention, and `values` its values before that where
-        they are known; an error if attention is not finite.
+        """Run the model once and give `consume` each wanted site's attention, or the maps that `exchange` makes of it,
+        and `values` its values before that where they are known; an error if maps are not finite.
         """
         finite = self.finite()
 
@@ -195,7 +196,7 @@ class Model:
             consume(index, weights, *seen)
 
         if self.capture == "interface":
-            capture.stream(self.network, self.sites, inputs, take, wanted, values)
+            capture.stream(self.network, self.sites, inputs, take, wanted, values, exchange)
         else:
             outputs, _ = capture.from_outputs(self.network, inputs)
             for index, maps in enumerate(maps for group in outputs.values() for maps in group):
@@ -221,8 +222,10 @@ class Model:
         consume: RowConsumer,
         wanted: frozenset[int] | None = None,
         reaches: Reaches | None = None,
+        factors: KeyFactors | None = None,
     ) -> None:
-        """Run the model once, without maps, and give `consume` the statistics of each wanted site's rows.
+        """Run the model once, without maps, and give `consume` the statistics of each wanted site's rows; with
+        `factors`, of rows whose weights are multiplied by a factor per key and scaled to sum to 1.
 
         `members` gives for a site which key belongs to which group. Whether masks are those of their reaches is checked
         by `reaches`, and whether all is finite by whoever reads the statistics: neither makes the device wait here.
@@ -233,7 +236,7 @@ class Model:
         if len({*source}) == 1 and not self.encoder_decoder:
             del inputs["attention_mask"]  # it hides nothing, and transformers would wait for the device to find that out
         lengths = fused.lengths_of(source, target, self.sites, self.device)
-        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, consume, wanted, reaches)
+        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, consume, wanted, reaches, factors)
 
     def attending(self, by: Literal["eager", "sdpa"]) -> AbstractContextManager[None]:
         """The network with this implementation of attention. To switch once, not for every pass, saves time."""

@@ -96,7 +96,7 @@ class Prefix:
 
 def record(model: Model, run: Callable[[], Any]) -> Prefix | str:
     """What every layer gives while `run` makes one pass, or why this model's layers cannot be told apart."""
-    layers = [_layer(model.network, path) for path in places(model)]
+    layers = [layer_of(model.network, path) for path in places(model)]
     if None in layers:
         return f"what attends in {type(model.network).__name__} does not lie in a list of layers"
     calls: list[tuple[torch.nn.Module, Any]] = []
@@ -135,7 +135,7 @@ def why_not(model: Model) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _layer(network: torch.nn.Module, path: str) -> torch.nn.Module | None:
+def layer_of(network: torch.nn.Module, path: str) -> torch.nn.Module | None:
     """The element of the outermost list of modules that a path leads through."""
     module = network
     for name in path.split("."):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from headscope.core.maps import WEIGHTS
 from headscope.report.published import RULES, TABLE1_SOURCE, table1
 from headscope.results.notes import choice_note, counted, cut_sentence, note
 from headscope.results.results import Results
@@ -42,7 +43,7 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
         layers[site["kind"], site["layer"]] = [found.get(place, {"layer": place[1], "head": place[2]}) for place in heads]
     kinds = {row["kind"] for row in results[name]}
     good_at = [{"kind": kind, "layer": layer, "heads": heads} for (kind, layer), heads in layers.items() if kind in kinds]
-    best = [_written(row, name) for row in results[f"{name}_best"]]
+    best = [_written(row, name, results.map == WEIGHTS) for row in results[f"{name}_best"]]
     return {
         "name": name,
         "about": ABOUT.get(name, "") + (CAUSAL if results.layout.causal and name == "relations" else ""),
@@ -78,9 +79,9 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
     return {"labels": labels, "rows": rows, "documents": documents, "source": source, "published": known}
 
 
-def _written(row: dict[str, Any], measure: str) -> dict[str, Any]:
-    """A row with its numbers as text: values with intervals, and what the paper has."""
-    known = table1(row["label"]) if measure == "relations" and row["kind"] == "encoder" else None
+def _written(row: dict[str, Any], measure: str, beside: bool) -> dict[str, Any]:
+    """A row with its numbers as text: values with intervals, and `beside` them what the paper has."""
+    known = table1(row["label"]) if beside and measure == "relations" and row["kind"] == "encoder" else None
     return {
         **row,
         "documents": counted(row.get("documents")),

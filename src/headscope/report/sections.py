@@ -15,6 +15,7 @@ from headscope.comparison.alike import (
     pairs_sentence,
     twins_sentence,
 )
+from headscope.core.maps import WEIGHTS
 from headscope.drawing.theme import render
 from headscope.figures import curves, draw
 from headscope.report.published import BEHAVIOURS, BEHAVIOURS_SOURCE, LAYERS
@@ -109,8 +110,8 @@ def figures(results: Results) -> list[dict[str, Any]]:
 
 
 def _published(results: Results, name: str, kind: str) -> dict[str, Any] | None:
-    """The paper's layer means beside ours; None for attention the paper does not speak of."""
-    if kind != "encoder" or name not in LAYERS or not _in_nats(results):
+    """The paper's layer means beside ours; None for attention, and for maps, that the paper does not speak of."""
+    if results.map != WEIGHTS or kind != "encoder" or name not in LAYERS or not _in_nats(results):
         return None
     rows: list[dict[str, Any]] = []
     layers: list[int] = []
@@ -220,7 +221,7 @@ def alike_section(results: Results) -> dict[str, Any] | None:
 
 def _counts(results: Results, likeness: Alike) -> list[dict[str, str]]:
     """How many heads are called what, and how many the paper's figure shows; of labels that the run can give."""
-    if likeness.kind != "encoder":
+    if results.map != WEIGHTS or likeness.kind != "encoder":
         return []
     return [
         {

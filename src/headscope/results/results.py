@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from headscope.core.heads import HeadId, HeadLayout, Site
+from headscope.core.maps import WEIGHTS
 from headscope.core.profile import timing
 from headscope.core.state import State, States
 from headscope.errors import HeadscopeError, RunError, StaleError
@@ -198,6 +199,11 @@ class Results(Mapping[str, Table]):
         """What parser made the annotation of the corpus, or of some of it; None where nothing says that one did."""
         annotation: str | None = self.manifest.get("identity", {}).get("annotation")
         return annotation
+
+    @property
+    def map(self) -> str:
+        """The maps that the numbers are of: `weights`, `norm` or `value-zeroing`."""
+        return str(self.manifest["settings"].get("map", WEIGHTS))
 
     @property
     def measures(self) -> dict[str, dict[str, Any]]:

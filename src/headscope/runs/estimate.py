@@ -57,6 +57,7 @@ class RunEstimate:
     maps: int  # of the largest batch
     state: int  # of one shard
     trial: TimedShards | None
+    passes: int = 0  # tokens that each layer reads, again or for the first time
 
     @property
     def tokens(self) -> int:
@@ -90,6 +91,11 @@ class RunEstimate:
         lines += [f"{label}: {line}" for label, line in (*self.notes, *(("warning", line) for line in self.warnings))]
         held = f"{_size(self.weights)} of weights and {f'up to {_size(self.maps)}' if self.maps else 'none'} of attention maps at a time"
         lines.append(f"memory: {held}{' for each worker' if workers is not None else ''}, and {_size(self.state)} for the sums of a shard")
+        if self.passes > self.tokens:
+            times = self.passes / max(self.tokens, 1)
+            lines.append(
+                f"passes: each layer runs again for each token of a text, over {self.passes:,} tokens in all, {times:,.0f} times the texts"
+            )
         lines.append(f"reading and encoding: {_speed(self.tokens / max(self.reading, 1e-9))}, {spelled(self.reading)} in all")
         whole = self.seconds(workers)
         if self.trial is None or whole is None:
@@ -117,7 +123,7 @@ def plan_run(
     readers = Prefetcher.usual(corpus, kind) if readers is None else readers
     work = RunWork(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
     trying = _Trying(runner, tried)
-    shards = count = longest = 0
+    shards = count = longest = passes = 0
     largest = (1, 1)  # texts and tokens of the batch with the largest maps
     began = time.perf_counter()
     for job in work:
@@ -125,6 +131,7 @@ def plan_run(
         for batch in batches(job.texts, runner.batch_tokens):
             count += 1
             longest = max(longest, batch[-1].cost)
+            passes += sum(len(text) * runner.maps.passes(len(text)) for text in batch)
             largest = max(largest, (len(batch), batch[-1].cost), key=lambda shape: shape[0] * shape[1] ** 2)
         trying.add(job)
         work.tell()
@@ -142,6 +149,7 @@ def plan_run(
         memory.maps,
         trying.state or len(encode_states(Accumulator(runner.plan, spec.replicates, spec.seed).states, {})),
         trying.trial(),
+        passes,
     )
 
 

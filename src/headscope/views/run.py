@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.heads import HeadId
+from headscope.core.maps import WEIGHTS
 from headscope.core.paths import printable
 from headscope.errors import RunError, StaleError
 from headscope.figures import RUN_FIGURES, curves
@@ -40,10 +41,12 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
 
 @blame_folder
 def model_name(results: Results) -> str:
-    """What a run's model is called on pages."""
+    """What a run's model is called on pages, with its weights and maps if they are not the usual ones."""
     settings = results.manifest["settings"]
     name = printable(Path(settings["model"]).resolve().name) if "model" in settings else "given maps"
-    return f"{name} (random weights)" if settings.get("weights") == "random" else name
+    unusual = {"random weights": settings.get("weights") == "random", f"{results.map} maps": results.map != WEIGHTS}
+    told = ", ".join(words for words, holds in unusual.items() if holds)
+    return f"{name} ({told})" if told else name
 
 
 @blame_folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headscope.core.maps import map_sentence
 from headscope.corpora.automatic import sentence
 from headscope.results.notes import generated_sentence
 from headscope.results.results import Results
@@ -87,11 +88,12 @@ def findings(results: Results) -> list[str]:
 
 
 def whose(results: Results) -> list[str]:
-    """A sentence that says whose annotation it is, where a parser made it, and one that says whose text it is, where
-    the model wrote it.
+    """A sentence that says whose annotation it is, where a parser made it; one that says what maps all numbers are of,
+    if they are not attention weights; and one that says whose text it is, where the model wrote it.
     """
-    written = generated_sentence(results.manifest)
-    return [*([sentence(results.annotation)] if results.annotation is not None else []), *([written] if written is not None else [])]
+    annotated = None if results.annotation is None else sentence(results.annotation)
+    told = (annotated, map_sentence(results.map), generated_sentence(results.manifest))
+    return [line for line in told if line is not None]
 
 
 def shown_columns(summary: Table) -> list[str]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.corpora.automatic import sentence
-from headscope.results.notes import choice_note, counted, cut_sentence, few_documents, generated_sentence, note
+from headscope.results.notes import choice_note, counted, cut_sentence, few_documents, note
 from headscope.results.results import BASELINES, Results, blame_folder
 from headscope.results.slices import slices_line
 
@@ -25,6 +24,8 @@ def summarise(results: Results, quiet: bool = False) -> None:
         return
     from rich.console import Console
 
+    from headscope.views.words import whose
+
     console = Console(highlight=False)
     counts = results.manifest["counts"]
     console.print("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
@@ -33,10 +34,9 @@ def summarise(results: Results, quiet: bool = False) -> None:
         console.print(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})", markup=False)
     if (slices := slices_line(results)) is not None:
         console.print(slices, soft_wrap=True, markup=False)
-    if results.study is None and results.annotation is not None:
-        console.print(sentence(results.annotation), soft_wrap=True, markup=False)
-    if (written := generated_sentence(results.manifest)) is not None:
-        console.print(written, soft_wrap=True, markup=False)
+    if results.study is None:
+        for line in whose(results):
+            console.print(line, soft_wrap=True, markup=False)
     for label, lines in (("read", results.manifest.get("read", ())), ("left out", results.manifest["dropped"])):
         for line in lines:
             console.print(f"{label}: {line}", style="dim", soft_wrap=True, markup=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     Weights = Float[torch.Tensor, "head target source"]
     Vectors = Float[torch.Tensor, "head source feature"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class _Product:
 
 def _near(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two results differ by no more than rounding, in float32 or in the type of the second."""
-    allowed = max(1e-4, 8 * torch.finfo(other.dtype).eps) * float(other.abs().max())
+    allowed = max(1e-5, 8 * torch.finfo(other.dtype).eps) * float(other.abs().max())
     return float((one.double() - other.double()).abs().max()) <= allowed
 
 
@@ -93,7 +95,11 @@ def each(
     """
     model.require_plain_weights("norms of values")
     wanted = [number for number, site in enumerate(model.sites) if site.kind == model.sites[0].kind]
-    found = (_called if model.capture == "interface" else _output)(model, inputs, frozenset(wanted), reading)
+    found = (
+        output_projections(model, inputs, frozenset(wanted), lambda _, *read: reading(*read))
+        if model.capture == "interface"
+        else _output(model, inputs, frozenset(wanted), reading)
+    )
     if len(found) < len(wanted):
         raise MeasureError(
             f"{type(model.network).__name__} has no linear map that takes what the heads of layer {len(found) + 1} give as it is",
@@ -102,13 +108,16 @@ def each(
     return torch.stack(found)
 
 
-def _called(
-    model: Model, inputs: Mapping[str, torch.Tensor], wanted: frozenset[int], reading: Callable[[Weights, Vectors], torch.Tensor]
-) -> list[torch.Tensor]:
-    """The readings of all sites up to the first without an output projection, from the calls of an attention
-    function.
+def output_projections(
+    model: Model,
+    inputs: Mapping[str, torch.Tensor],
+    wanted: frozenset[int],
+    reading: Callable[[torch.nn.Linear | Conv1D, Weights, Vectors], T],
+) -> list[T]:
+    """Readings of the output projection of each wanted site, of its weights and vectors in float64, up to the first
+    site without an output projection; from the calls of an attention function over one text.
     """
-    found: list[torch.Tensor] = []
+    found: list[T] = []
     last: list[tuple[torch.Tensor, torch.Tensor]] = []  # weights and values that wait for their output projection
     calls = iter(range(len(model.sites)))
 
@@ -121,7 +130,7 @@ def _called(
 
     def look(product: _Product) -> None:
         if len(last) == 1 and (vectors := product.vectors(*last[0])) is not None:
-            found.append(reading(last.pop()[0].double(), vectors))
+            found.append(reading(product.module, last.pop()[0].double(), vectors))
 
     with torch.inference_mode(), capture.tapped(model.network, attend), ExitStack() as hooks:
         _watch(model.network, look, hooks)

@@ -1,0 +1,28 @@
+"""The maps that measures can be taken of (METHODS §23): attention weights, norms of what they carry, value zeroing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+MapName = Literal["weights", "norm", "value-zeroing"]
+MAPS: tuple[MapName, ...] = get_args(MapName)
+WEIGHTS: MapName = "weights"
+# What a run says of its numbers, if they are not of attention weights.
+_SENTENCES: Mapping[str, str] = {
+    "norm": (
+        "All numbers are of norm maps, not of attention weights: where attention is named, read the norm of what a head carries from a "
+        "token, ‖α f(x)‖, as a share of its row (Kobayashi et al. 2020). The maps of examples are norm maps, too; a text typed in shows "
+        "weights."
+    ),
+    "value-zeroing": (
+        "All numbers are of value zeroing, not of attention weights: where attention is named, read how far the output of a layer turns "
+        "when a token's value vector is set to 0, as a share of its row (Mohebbi et al. 2023). A layer has one such map, named as its "
+        "first head. The maps of examples are the same; a text typed in shows weights."
+    ),
+}
+
+
+def map_sentence(name: str) -> str | None:
+    """What a reader must know of the numbers of a run over this map; None for attention weights."""
+    return _SENTENCES.get(name)

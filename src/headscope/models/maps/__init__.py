@@ -1,0 +1,16 @@
+"""Maps of a model that measures can be taken of: attention weights, or what stands in their place (METHODS §23)."""
+
+from __future__ import annotations
+
+from headscope.core.maps import MapName
+from headscope.models.maps.base import AttentionMaps
+from headscope.models.maps.norm import NormMaps
+from headscope.models.maps.value_zeroing import ValueZeroing
+from headscope.models.model import Model
+
+_KINDS: dict[MapName, type[AttentionMaps]] = {"weights": AttentionMaps, "norm": NormMaps, "value-zeroing": ValueZeroing}
+
+
+def maps_of(model: Model, name: MapName = "weights") -> AttentionMaps:
+    """The maps of a model, by their name; an error says why a model has none of that name."""
+    return _KINDS[name](model)
