@@ -11,6 +11,7 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import BertConfig, BertModel
@@ -22,7 +23,7 @@ from headscope.measures import DEFAULT
 from headscope.models.load import load
 from scale import write
 
-WAYS = {"windows of 128 tokens": {"unit": "document", "overlong": "window"}, "sentences": {"unit": "sentence", "overlong": "drop"}}
+WAYS: dict[str, dict[str, Any]] = {"windows of 128 tokens": {"unit": "document", "overlong": "window"}, "sentences": {"unit": "sentence", "overlong": "drop"}}
 
 
 def saved(folder: Path, shape: dict[str, int]) -> Path:

@@ -36,7 +36,7 @@ def norm_maps(model: Model, inputs: dict[str, torch.Tensor]) -> dict[int, np.nda
         found[site] = weights[0].numpy()
         np.testing.assert_allclose(again()(1, 2)[0], found[site][:, 1:2], rtol=1e-6, atol=1e-9)
 
-    model.stream(inputs, keep, None, NormMaps(model).exchange)
+    model.stream(inputs, keep, None, exchange=NormMaps(model).exchange)
     return found
 
 

@@ -159,7 +159,7 @@ class ValueZeroing(AttentionMaps):
             for layer in {id(layer): layer for layer in self._layers}.values():
                 assert layer is not None
                 hooks.callback(layer.register_forward_hook(leave, with_kwargs=True).remove)
-            self.model.stream(inputs, see, wanted, note)
+            self.model.stream(inputs, see, wanted, exchange=note)
 
     def _verify(self, inputs: Mapping[str, torch.Tensor]) -> None:
         """Refuse a model one of whose layers does not give what it gave when it is run again, or gives something else
