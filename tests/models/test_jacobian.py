@@ -307,7 +307,7 @@ def test_when_matrices_are_worthwhile() -> None:
     """
     bert = BlockCosts(size=12, inner=12, shared=1, wide=48, maps=2)
     assert (bert.row(0, False), bert.row(0, True), bert.row(10, True)) == (12 * 144, 5 * 144, 5 * 144 + 40 * 12)
-    assert (bert.matrices, bert.exact) == (5 * 12**3, 2 * 12**3)
+    assert (bert.matrices, bert.exact(0), bert.exact(10)) == (5 * 12**3, 2 * 12**3, 2 * 12**3 + 30 * 12**2)
     assert not bert.worthwhile(12 * 5 / 7)
     assert bert.worthwhile(12 * 5 / 7 + 0.1)
     smol = costs_of(build("llama", hidden_size=18, num_attention_heads=9, num_key_value_heads=3, intermediate_size=48))

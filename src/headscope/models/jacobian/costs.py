@@ -2,7 +2,7 @@
 
 O and P of a target (see `targets`) are two products of matrices, and G of a target two more: the Gram matrix of P, and
 the Jacobian with respect to itself. A row of G* goes through a block by O and P, or by the parts of the block (see
-`linear`). What a pair of tokens takes besides is small.
+`linear`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ class BlockCosts:
         """Those of O and P of a target."""
         return self.size**2 * (self.wide + self.inner)
 
-    @property
-    def exact(self) -> float:
-        """Those of G of a target, given O and P."""
-        return self.size * self.inner * (self.size + self.inner)
+    def exact(self, tokens: int) -> float:
+        """Those of G of a target and so many sources, given O and P."""
+        return self.size * self.inner * (self.size + self.inner) + 3 * self.inner**2 * tokens
 
     def row(self, tokens: int, by_matrices: bool) -> float:
         """Those of a row at a token of so many, by O and P or by the parts of the block."""

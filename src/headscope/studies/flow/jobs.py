@@ -150,7 +150,7 @@ class FlowCosts:
             return _vectors(spec, self.weights) * tokens * PRODUCT * self.weights
         if spec.norm in ("sum", "mean"):
             return 4 * self.weights
-        return block.matrices + block.exact + (tokens * SINGULAR * block.size**3 if spec.norm == "spectral" else 0.0)
+        return block.matrices + block.exact(tokens) + (tokens * SINGULAR * block.size**3 if spec.norm == "spectral" else 0.0)
 
     def _star(self, spec: FlowSpec, block: BlockCosts | None, tokens: int, pairs: Pairs, beside: bool) -> float:
         """G* of a text; `beside` says that G makes the matrices of each token, after which rows are cheap."""
