@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ def _matmul(one: Sequence[int], other: Sequence[int], *_: object, **__: object) 
 
 
 # Without gradients these are not taken apart before torch counts.
-WHOLE_PRODUCTS = {torch.ops.aten.linear: _linear, torch.ops.aten.matmul: _matmul}
+WHOLE_PRODUCTS: dict[Any, Any] = {torch.ops.aten.linear: _linear, torch.ops.aten.matmul: _matmul}
 
 
 class Clock:

@@ -65,7 +65,7 @@ class Block:
 
     def products(self, one: Map, other: Map) -> Float[torch.Tensor, "head size head size"]:
         """The weights of two maps, to keys or values, times each other, head by head."""
-        made = torch.tensordot(self._once(one), self._once(other), ([2], [2]))
+        made = torch.einsum("hac,gbc->hagb", self._once(one), self._once(other))
         return made.repeat_interleave(self.shared, 0).repeat_interleave(self.shared, 2)
 
     @cached_property

@@ -85,7 +85,7 @@ def _push(block: Block, rows: Behind, here: slice) -> Behind:
     groups = count // block.shared
     moved = rows if block.ahead is None else block.ahead.take(here)(rows)
     parts = by_head(moved.flatten(0, 1) @ block.projections.T, 1, count + 2 * groups).view(length, number, count + 2 * groups, -1)
-    query, key, value = parts.permute(2, 0, 1, 3).split([count, groups, groups])
+    query, key, value = torch.tensor_split(parts.permute(2, 0, 1, 3), (count, count + groups))
     if block.turn is not None:
         turn = block.turn.take(here)
         query, key = turn(query, 1), turn(key, 1)

@@ -146,8 +146,10 @@ def backwards(
         rows = start[:0]
         for layer, block in counted(downwards, told, number, len(parts)):
             rows = torch.cat([start, rows])  # this layer's own, which lie first in the end, and what comes down from above
-            by_matrices = isinstance(block, Block) and linear.worthwhile(block, len(rows))
-            rows = linear.pull(block, rows, KNOWN) if by_matrices else pull(layer, rows)
+            if isinstance(block, Block) and linear.worthwhile(block, len(rows)):
+                rows = linear.pull(block, rows, KNOWN)
+            else:
+                rows = pull(layer, rows)
         found.append(reading(rows.reshape(len(layers), len(targets), -1, *rows.shape[1:])))
     sizes, errors = (torch.cat(parts, 1).transpose(1, 2) for parts in zip(*found, strict=True))
     return sizes, errors
