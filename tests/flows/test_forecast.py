@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+from torch.utils.flop_counter import FlopCounterMode
 
 from headscope.corpora import read
+from headscope.models.capture import implementation
+from headscope.models.jacobian import closed, products
+from headscope.models.jacobian.blocks import Block
+from headscope.models.jacobian.blocks import read as read_block
+from headscope.models.jacobian.costs import BlockCosts
+from headscope.models.jacobian.layers import record
+from headscope.models.jacobian.norms import NormReading
+from headscope.models.jacobian.products import Pairs
 from headscope.models.model import Model
 from headscope.studies.execute import execute
 from headscope.studies.flow.influence import text_flow
-from headscope.studies.flow.jobs import FlowText, Jobs, work
+from headscope.studies.flow.jobs import FlowCosts, FlowText, Jobs
 from headscope.studies.registry import REGISTRY
+from helpers.architectures import build
+from helpers.jacobians import text, wrap
 from helpers.plain_texts import encoded, sentence
 
 
@@ -25,17 +42,60 @@ def test_few_texts_by_default_where_g_star_is_measured() -> None:
 
 
 def test_the_work_of_a_text() -> None:
-    """A sentence of eight tokens: two passes, and of 288 features sixty for each token whose Jacobian is worked out."""
+    """A sentence of eight tokens and blocks of BERT's shape with 12 features: 7d³ multiplications a target and 3d²
+    a pair, and 5d² a row and token, of which there are 32 rows a source.
+    """
     text = FlowText(encoded(sentence("NOUN " * 6, [0, 1, 1, 1, 1, 1])), ("trees",))
+    bert = FlowCosts(layers=3, weights=1000.0, block=BlockCosts(size=12, inner=12, shared=1, wide=48, maps=2), causal=False)
     exact = REGISTRY["flow"].make({"measures": ["A", "G"]})
-    assert work(text, exact, 288) == {"": 2 * 8, "G": pytest.approx(60 * 8)}
-    assert work(text, exact, 576)["G"] == pytest.approx(120 * 8)  # d³ a target, against d² a pass
-    sketched = work(text, REGISTRY["flow"].make({}), 288)
-    # 256 rows: O and P of each token, which G has made already, and 0.2 passes a row and token
-    assert sketched["G*"] == pytest.approx(8 * 0.2 * 256)
-    assert work(text, REGISTRY["flow"].make({"measures": ["G*"]}), 288)["G*"] == pytest.approx(8 * (42 + 0.2 * 256))
-    few = REGISTRY["flow"].make({"measures": ["G*"], "probes": 2})  # too few rows for O and P
-    assert work(text, few, 288)["G*"] == pytest.approx(8 * 16 * 0.6)
+    assert bert.by_measure(text, exact) == {"": 16000, "G": 8 * 7 * 12**3 + 64 * 3 * 12**2}
+    row = 5 * 12**2 + 4 * 12 * 8
+    assert bert.by_measure(text, REGISTRY["flow"].make({}))["G*"] == 32 * 8 * 8 * row  # G has made O and P already
+    alone = REGISTRY["flow"].make({"measures": ["G*"]})
+    assert bert.by_measure(text, alone)["G*"] == 32 * 8 * 8 * row + 8 * 5 * 12**3
+    decoder = replace(bert, causal=True)
+    assert decoder.by_measure(text, REGISTRY["flow"].make({}))["G*"] == 32 * 36 * row  # half of the pairs, and the diagonal
+    unknown = replace(bert, block=None)
+    assert unknown.by_measure(text, alone)["G*"] == 32 * 8 * 8 * 3 * 1000
+    assert bert.by_measure(text, REGISTRY["flow"].make({"measures": ["G"], "norm": "sum"}))["G"] == 8 * 4 * 1000
+
+
+@pytest.mark.parametrize("name", ["bert", "llama"])
+def test_costs_are_what_torch_counts(name: str) -> None:
+    """Of short and long texts, G, G* or both, whole or from one source to two targets: a study's forecast follows the
+    multiplications that are done.
+    """
+    sizes = {"hidden_size": 48, "num_attention_heads": 6, "intermediate_size": 128}
+    model = wrap(build(name, **sizes, **({"num_key_value_heads": 2} if name == "llama" else {})).double())
+    costs = FlowCosts.of(model)
+    for words, measures, pairs in product((4, 30), (["G"], ["G*"], ["G", "G*"]), (None, Pairs([2], [4, 5]))):
+        asked: Any = SimpleNamespace(text=encoded(sentence("NOUN " * words)), pairs=lambda pairs=pairs: pairs)
+        expected = costs.by_measure(asked, REGISTRY["flow"].make({"measures": measures, "probes": 32}))
+        ratio = counted(model, words + 2, measures, pairs) / (2 * costs.layers * (sum(expected.values()) - expected[""]))
+        assert 2 / 3 < ratio < 1.5, (words, measures, pairs, ratio)
+
+
+def counted(model: Model, tokens: int, measures: Sequence[str], pairs: Pairs | None) -> int:
+    """What torch counts of the work on all layers, two for a multiplication and an addition."""
+    with implementation(model.network, "eager"):
+        layers = record(model.network, model.sites, text(model, tokens, tokens))
+    blocks = [read_block(layer, site.heads) for layer, site in zip(layers, model.sites, strict=True)]
+
+    def g(number: int) -> None:
+        block = blocks[number]
+        assert isinstance(block, Block)
+        closed.sizes(block, "frobenius", pairs and pairs.targets)
+
+    with FlopCounterMode(display=False) as counter:
+        if "G*" in measures:
+            products.forwards(
+                layers, NormReading.make("frobenius", layers[0].states, 32), blocks, pairs, beside=g if "G" in measures else None
+            )
+        else:
+            for number in range(len(blocks)):
+                g(number)
+    found: int = counter.get_total_flops()
+    return found
 
 
 def test_a_text_reports_every_layer(mini: Model) -> None:

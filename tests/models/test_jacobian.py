@@ -5,6 +5,7 @@ other.
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from headscope.models.capture import implementation
 from headscope.models.jacobian import linear, products, targets
 from headscope.models.jacobian.blocks import Block
 from headscope.models.jacobian.blocks import read as read_block
-from headscope.models.jacobian.flow import Flow, Pairs, flow
+from headscope.models.jacobian.costs import BlockCosts, costs_of
+from headscope.models.jacobian.flow import Flow, flow
 from headscope.models.jacobian.layers import check_chain, drops, record
 from headscope.models.jacobian.norms import NormReading
+from headscope.models.jacobian.products import Pairs
 from headscope.models.load import load
 from headscope.models.model import Model
 from helpers.architectures import ALL, DECODERS, build
@@ -267,11 +270,53 @@ def test_known_blocks_carry_tangents_and_cotangents_as_autograd_does(name: str) 
             rows = torch.randn(40, *layers[0].states.shape, dtype=torch.float64)
             for layer, block in zip(layers, known, strict=True):
                 assert isinstance(block, Block)
-                torch.testing.assert_close(linear.push(block, rows, 900), products.push(layer, rows), rtol=1e-9, atol=1e-12)
+                expected = products.push(layer, rows)
+                torch.testing.assert_close(linear.push(block, rows, 900), expected, rtol=1e-9, atol=1e-12)
+                with targets.held(block):
+                    torch.testing.assert_close(linear.push(block, rows, 900), expected, rtol=1e-9, atol=1e-12)
                 torch.testing.assert_close(linear.pull(block, rows, 9000), products.pull(layer, rows), rtol=1e-9, atol=1e-12)
-    assert isinstance(block, Block)
-    assert linear.worthwhile(block, 16)
-    assert not linear.worthwhile(block, 11)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gpt_neox", "llama", "llama-heads", "mistral", "opt-post", "bert"])
+def test_what_comes_before_a_source_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that begin at some token, in chunks that begin at different ones; and rows that end before the text does."""
+    monkeypatch.setattr(linear, "FEWEST", 3)
+    model = tiny(name)
+    starts = [6, 6, 2, 0, 0, 0, 5, 1, 3, 3, 4]
+    with implementation(model.network, "eager"), Wide():
+        layers = record(model.network, model.sites, text(model, 7, 7))
+        for layer, site in zip(layers, model.sites, strict=True):
+            block = read_block(layer, site.heads)
+            assert isinstance(block, Block)
+            assert block.causal == (name != "bert")
+            rows = torch.randn(len(starts), *layer.states.shape, dtype=torch.float64)
+            for row, start in zip(rows, starts, strict=True):
+                row[:start] = 0
+            expected = products.push(layer, rows)
+            for stack in (nullcontext(), targets.held(block)):
+                with stack:
+                    torch.testing.assert_close(linear.push(block, rows, 10**6, starts), expected, rtol=1e-9, atol=1e-12)
+                    if block.causal:
+                        shorter = linear.push(block, rows[:, :5], 10**6, [min(start, 4) for start in starts])
+                        torch.testing.assert_close(shorter, expected[:, :5], rtol=1e-9, atol=1e-12)
+
+
+def test_when_matrices_are_worthwhile() -> None:
+    """A block of BERT's shape: 12d² multiplications a row by its parts, 5d² by O and P, which take 5d³. With a gate,
+    three heads to a key and 8/3 d features inside: 32/3 d², 11/3 d² and 11/3 d³.
+    """
+    bert = BlockCosts(size=12, inner=12, shared=1, wide=48, maps=2)
+    assert (bert.row(0, False), bert.row(0, True), bert.row(10, True)) == (12 * 144, 5 * 144, 5 * 144 + 40 * 12)
+    assert (bert.matrices, bert.exact(0), bert.exact(10)) == (5 * 12**3, 2 * 12**3, 2 * 12**3 + 30 * 12**2)
+    assert not bert.worthwhile(12 * 5 / 7)
+    assert bert.worthwhile(12 * 5 / 7 + 0.1)
+    smol = costs_of(build("llama", hidden_size=18, num_attention_heads=9, num_key_value_heads=3, intermediate_size=48))
+    assert smol == BlockCosts(size=18, inner=18, shared=3, wide=48, maps=3)
+    assert smol.row(0, True) == pytest.approx(11 / 3 * 18**2)
+    assert smol.worthwhile(18 * 11 / 21 + 0.1)
+    assert not smol.worthwhile(18 * 11 / 21 - 0.1)
+    assert costs_of(build("gpt2")) == BlockCosts(size=16, inner=16, shared=1, wide=64, maps=2)
+    assert costs_of(build("deberta-v2")) is None
 
 
 def test_what_is_wrong_is_said() -> None:
@@ -314,18 +359,20 @@ def test_the_embedded_model_in_float32(sentence: tuple[Model, Encoded]) -> None:
     assert (own > np.median(found.values["G"], axis=1)).all(), "the residual makes a token bear most on itself"
 
 
-@pytest.mark.parametrize("norm", ["frobenius", "spectral"])
-def test_some_pairs_have_the_numbers_of_all(norm: Any) -> None:
+@pytest.mark.parametrize(("name", "norm"), [("bert", "frobenius"), ("bert", "spectral"), ("llama", "frobenius")])
+def test_some_pairs_have_the_numbers_of_all(name: str, norm: Any) -> None:
     """G of some targets and G* of some sources alone, sketched or not: the numbers of the whole matrices, and 0
-    elsewhere.
+    elsewhere; of a decoder up to the last token that is asked for.
     """
-    model = tiny("bert")
+    model = tiny(name)
     inputs = text(model, 7, 7)
     whole = flow(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3)
     some = flow(model, inputs, ("A", "G", "G*"), norm, probes=4, seed=3, pairs=Pairs([2, 5], [4]))
     np.testing.assert_array_equal(some.values["A"], whole.values["A"])
     np.testing.assert_allclose(some.values["G"][:, :, 4], whole.values["G"][:, :, 4], rtol=1e-6)
-    np.testing.assert_allclose(some.values["G*"][:, [2, 5]], whole.values["G*"][:, [2, 5]], rtol=1e-5)
+    last = 7 if name == "bert" else 6
+    np.testing.assert_allclose(some.values["G*"][:, [2, 5], :last], whole.values["G*"][:, [2, 5], :last], rtol=1e-5)
+    assert not some.values["G*"][:, :, last:].any()
     assert not some.values["G"][:, :, [0, 1, 2, 3, 5, 6]].any()
     assert not some.values["G*"][:, [0, 1, 3, 4, 6]].any()
     assert (some.errors["G*"] is None) == (norm == "spectral")

@@ -21,6 +21,7 @@ from headscope.models.loading.random import untrained
 from headscope.models.model import Model
 from headscope.results.results import Results
 from headscope.results.table import Table
+from headscope.studies.base import layer_weights
 from headscope.studies.execute import execute
 from headscope.studies.registry import REGISTRY
 from headscope.studies.twins import work as twins_work
@@ -63,6 +64,26 @@ def whole(settings: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory)
 
 def cells(results: Mapping[str, Table]) -> dict[str, dict[str, str]]:
     return {name: {column: repr(table[column]) for column in table.columns} for name, table in results.items()}
+
+
+def test_a_shard_reports_every_batch(models: tuple[Model, Model], settings: Mapping[str, Any]) -> None:
+    """All texts in one shard of many batches: shares grow from batch to batch, long after the corpus was read."""
+    shares: list[float] = []
+    options = {**settings, "shard_tokens": 10**6, "control": False}
+    execute("twins", options, model=models[0], other_model=models[1], progress=lambda share, *_: shares.append(share or 0.0))
+    assert shares == sorted(shares)
+    assert len({share for share in shares if 0 < share < 1}) >= 8
+    assert shares[-1] == 1
+
+
+def test_the_work_of_a_text(models: tuple[Model, Model]) -> None:
+    """Every token with all weights of the layers, and every pair of the 16 heads at each pair of tokens or words."""
+    watched = Watched(models[0], "encoder", 0), Watched(models[1], "decoder", 1)
+    matcher = Matcher((Encoder(models[0].tokenizer), Encoder(models[1].tokenizer)), ("encoder", "decoder"), "word", Names("a", "b"))
+    text = next(iter(matcher.texts(read("sampler"))))
+    weights = [layer_weights(model.network) for model in models]
+    expected = sum(len(inputs) * each for inputs, each in zip(text.inputs, weights, strict=True)) + 17 * 128 * text.size**2
+    assert SideBySide(*watched, "word", "mean", 64).cost(text) == expected
 
 
 def test_what_is_in_the_folder(whole: Results, settings: Mapping[str, Any], models: tuple[Model, Model]) -> None:

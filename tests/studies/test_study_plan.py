@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 from typer.testing import CliRunner
 
 from headscope.cli.main import app
@@ -12,12 +17,25 @@ from headscope.core.state import States
 from headscope.results.counts import Counts
 from headscope.results.results import Results
 from headscope.studies.base import Study
+from headscope.studies.execute import execute
 from headscope.studies.plan import StudyEstimate, plan_study
 from headscope.studies.registry import REGISTRY
 from helpers.small import SmallStudies
 from helpers.toy import ToyWork
 
 WHOLE = StudyEstimate("toy", Counts(), 4, 5.0, 12.0, 0.25, 36.0, False, 40_000_000, 1_500_000_000, "with all libraries", True)
+
+
+def _linear(given: Sequence[int], weight: Sequence[int], *_: object, **__: object) -> int:
+    return 2 * prod(given) * weight[0]
+
+
+def _matmul(one: Sequence[int], other: Sequence[int], *_: object, **__: object) -> int:
+    return 2 * prod(one) * other[-1]
+
+
+# Without gradients these are not taken apart before torch counts.
+WHOLE_PRODUCTS: dict[Any, Any] = {torch.ops.aten.linear: _linear, torch.ops.aten.matmul: _matmul}
 
 
 class Clock:
@@ -77,6 +95,19 @@ def test_a_plan_has_the_jobs_of_the_study(study: Study, small: SmallStudies, mon
     assert estimate.jobs in (None, done["shards"])
     assert estimate.counts.texts == done["texts"]
     assert {*small.material.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["ablation", "structural_probe", "edge_probe"])
+def test_shares_of_work_are_shares_of_what_torch_counts(name: str, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a tenth of the work on, the time left would be right within a factor of two if all products were as fast."""
+    monkeypatch.chdir(small.material)
+    seen: dict[int, float] = {}  # the last share that was told after so many operations
+    with FlopCounterMode(display=False, custom_mapping=WHOLE_PRODUCTS) as counter:
+        execute(name, small.settings(name), progress=lambda share, *_: seen.update({counter.get_total_flops(): share}))
+    first, last = min(seen), max(seen)
+    shares = [(share, (count - first) / (last - first)) for count, share in seen.items() if 0.1 <= share < 0.9]
+    assert len(shares) >= 3
+    assert not [pair for pair in shares if not 0.5 < (1 / pair[0] - 1) / (1 / pair[1] - 1) < 2]
 
 
 def test_every_verb_has_a_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

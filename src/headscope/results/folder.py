@@ -335,7 +335,7 @@ class Folder:
         place = f"tables/{name}.parquet"
         data = self.read(place, manifest)
         try:
-            table = Table(pq.read_table(pa.BufferReader(data)))
+            table = Table(pq.ParquetFile(pa.BufferReader(data)).read())  # `read_table` would import pandas
             if len({*table.columns}) < len(table.columns):
                 raise ValueError("two columns have one name")
             return table

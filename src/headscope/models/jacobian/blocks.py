@@ -7,7 +7,7 @@ not known.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Block:
     """A block at the hidden states it was given: its weights, and what a forward pass finds on the way.
 
-    Queries and keys are as they meet, rotated if there is a `turn`. Heads that share keys and values have a copy
-    each. Where a normalisation comes `ahead` of the attention, its weights are in the maps. `between` is the one
-    ahead of the feed-forward part, which is `parallel` to the attention if it is given the block's input; `last` is
-    what a post-LN block ends with.
+    Queries and keys are as they meet, rotated if there is a `turn`. Heads that share a key and value, `shared` of
+    them, have a copy each. Where a normalisation comes `ahead` of the attention, its weights are in the maps.
+    `between` is the one ahead of the feed-forward part, which is `parallel` to the attention if it is given the
+    block's input; `last` is what a post-LN block ends with.
     """
 
     query: Map
@@ -36,6 +36,7 @@ class Block:
     value: Map
     out: Map
     scaling: float
+    shared: int
     turn: Rotation | None
     weights: Float[torch.Tensor, "head target source"]
     queries: Float[torch.Tensor, "head token size"]
@@ -48,6 +49,29 @@ class Block:
     last: Normed | None
     parallel: bool
     output: Float[torch.Tensor, "token feature"]
+
+    @cached_property
+    def causal(self) -> bool:
+        """Whether no token attends to a later one, so that it bears on none before it."""
+        return not bool(self.weights.triu(1).any())
+
+    @cached_property
+    def projections(self) -> Float[torch.Tensor, "inner feature"]:
+        """The weights of queries, keys and values one under the other, shared keys and values once."""
+        return torch.cat([self.query.weight, self._once(self.key).flatten(0, 1), self._once(self.value).flatten(0, 1)])
+
+    def _once(self, part: Map) -> Float[torch.Tensor, "group size feature"]:
+        return by_head(part.weight, 0, len(self.weights))[:: self.shared]
+
+    def products(self, one: Map, other: Map) -> Float[torch.Tensor, "head size head size"]:
+        """The weights of two maps, to keys or values, times each other, head by head."""
+        made = torch.einsum("hac,gbc->hagb", self._once(one), self._once(other))
+        return made.repeat_interleave(self.shared, 0).repeat_interleave(self.shared, 2)
+
+    @cached_property
+    def meeting(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Products of values with values, of values with keys and of keys with keys [head, size, head, size]."""
+        return self.products(self.value, self.value), self.products(self.value, self.key), self.products(self.key, self.key)
 
 
 def read(layer: Layer, count: int, tolerance: float = 1e-4) -> Block | str:
@@ -76,7 +100,9 @@ def read(layer: Layer, count: int, tolerance: float = 1e-4) -> Block | str:
 def _run(layer: Layer, layout: Layout, order: Order, count: int) -> Block:
     x = layer.states
     parts: dict[str, Any] = {name: attrgetter(path)(layer.module) for name, path in zip(PARTS, layout.paths, strict=True)}
-    maps = dict(zip(PARTS, _projections([Map.of(parts[name]) for name in PARTS[:3]], layout, count), strict=False))
+    single = _cut([Map.of(parts[name]) for name in PARTS[:3]], layout, count)
+    shared = len(single[0].weight) // len(single[1].weight)
+    maps = dict(zip(PARTS, _copied(single, count), strict=False))
     ahead, given = None, x
     if order != "post":
         ahead, given = NextBlock.at(parts["first"], x)
@@ -98,22 +124,28 @@ def _run(layer: Layer, layout: Layout, order: Order, count: int) -> Block:
     gate = Map.of(attrgetter(layout.gate)(layer.module)) if layout.gate else None
     feed, added = Feed.at(Map.of(parts["up"]), parts["activation"], Map.of(parts["down"]), gate, between.value)
     last = Normed.at(parts["second"], between.value + added) if order == "post" else None
-    return Block(**maps, out=out, scaling=scaling, turn=turn, weights=weights, queries=queries, keys=keys, values=values, heads=heads,
-                 ahead=ahead, between=between, feed=feed, last=last, parallel=order == "parallel",
+    return Block(**maps, out=out, scaling=scaling, shared=shared, turn=turn, weights=weights, queries=queries, keys=keys, values=values,
+                 heads=heads, ahead=ahead, between=between, feed=feed, last=last, parallel=order == "parallel",
                  output=y + added if last is None else last.value)  # fmt: skip
 
 
-def _projections(maps: list[Map], layout: Layout, count: int) -> list[Map]:
-    """The maps to queries, keys and values, each to all heads, cut out of what they are fused into."""
+def _cut(maps: list[Map], layout: Layout, count: int) -> list[Map]:
+    """The maps to queries, keys and values, cut out of what they are fused into."""
 
     def cut(x: torch.Tensor, number: int) -> torch.Tensor:
         if layout.fused == "heads":
             return by_head(by_head(x, 0, count), 1, 3)[:, number].flatten(0, 1)
         return x.chunk(3)[number] if layout.fused else x
 
-    def copied(x: torch.Tensor, size: int) -> torch.Tensor:
+    return [part.rows(partial(cut, number=number)) for number, part in enumerate(maps)]
+
+
+def _copied(maps: list[Map], count: int) -> list[Map]:
+    """The maps to queries, keys and values, each to all heads."""
+    size = len(maps[0].weight) // count
+
+    def copied(x: torch.Tensor) -> torch.Tensor:
         heads = by_head(x, 0, len(x) // size)
         return heads.repeat_interleave(count // len(heads), 0).flatten(0, 1)
 
-    maps = [part.rows(partial(cut, number=number)) for number, part in enumerate(maps)]
-    return [part.rows(partial(copied, size=len(maps[0].weight) // count)) for part in maps]
+    return [part.rows(copied) for part in maps]

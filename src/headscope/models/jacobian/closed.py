@@ -43,11 +43,11 @@ def sizes(block: Block, norm: Norm, targets: Sequence[int] | None = None) -> Siz
 
 
 def _frobenius(targets: Targets) -> Pairs:
-    ahead, weights, value = targets.block.ahead, targets.weights, targets.block.value.weight
+    ahead, weights = targets.block.ahead, targets.weights
     past, heads = targets.after()
     gram = heads.mT @ heads
     blocked = targets.by_head(gram, 2, 1)  # [target, head, size, other head, size]
-    still = torch.einsum("thagb,hagb->thg", blocked, targets.by_head(value @ value.T, 1, 0))
+    still = torch.einsum("thagb,hagb->thg", blocked, targets.block.meeting[0])
     pulled = weights[..., None] * targets.rest
     squares = torch.einsum("tsh,tsh->ts", weights @ still, weights) + _moved(targets, blocked, pulled)
     if ahead is not None:
@@ -62,7 +62,7 @@ def _frobenius(targets: Targets) -> Pairs:
 
 def _moved(targets: Targets, gram: torch.Tensor, pulled: Float[torch.Tensor, "target source head size"]) -> Pairs:
     """The terms of ‖P·K‖² with r, given P′P in blocks of heads and α·r."""
-    weights, queries, key = targets.weights, targets.queries, targets.block.key.weight
+    weights, queries = targets.weights, targets.queries
     if targets.block.turn is None:
         slopes = targets.slopes()[:, 0]
         turned = targets.by_head(targets.block.value.weight @ slopes.mT, 1)  # Wv_h·g_h' [target, head, size, other head]
@@ -70,7 +70,7 @@ def _moved(targets: Targets, gram: torch.Tensor, pulled: Float[torch.Tensor, "ta
         form = gram * (slopes @ slopes.mT)[:, :, None, :, None]
         inner = torch.baddbmm(2 * (weights @ mixed), pulled.flatten(2), form.flatten(3).flatten(1, 2))
         return torch.einsum("tsd,tsd->ts", inner, pulled.flatten(2))
-    values, keys = (targets.by_head(part @ key.T, 1, 0) for part in (targets.block.value.weight, key))
+    _, values, keys = targets.block.meeting
     found = weights.new_zeros(weights.shape[:2])
     for head in range(weights.shape[-1]):  # h'
         query = queries[:, :, head]

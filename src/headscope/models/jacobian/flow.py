@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from headscope.models.jacobian.blocks import Block, read
 from headscope.models.jacobian.choices import ALL_KINDS, KINDS, METHODS, MODES, NORMS, Kind, Method, Mode, Norm
 from headscope.models.jacobian.layers import Layer, check_again, check_chain, record, running
 from headscope.models.jacobian.norms import NormReading
+from headscope.models.jacobian.products import Pairs
 from headscope.models.jacobian.rollout import maxflow, rollout
 from headscope.models.model import Model
 
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
 
     Sizes = Float[np.ndarray, "layer source target"]
     Tell = Callable[[Kind, float], None]  # hears a kind and the share of its work that is done
-
-
-class Pairs(NamedTuple):
-    """The tokens between which flow is asked for: from these sources to these targets."""
-
-    sources: Sequence[int]
-    targets: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -79,9 +73,10 @@ def flow(
     `method="auto"`, G is exact where the layers are blocks that are known (`layouts.KNOWN`), and else the Frobenius
     norm is sketched with `probes` random vectors, as G* is. `exact` takes as many vectors as there are features. All
     norms but `frobenius` are exact whatever the method. With `pairs`, some sources and some targets, G has numbers for
-    these targets and G* for these sources alone, and 0 elsewhere: where few are asked for, this is many times faster,
-    and the numbers are the same. `maxflow` is refused for texts of more than `longest` tokens: it takes about the
-    fourth power of the length. `tell` hears after each layer of G and G* how much of that kind is done.
+    these targets and G* for these sources alone (of a decoder, to no token after all of them), and 0 elsewhere: where
+    few are asked for, this is many times faster, and the numbers are the same. `maxflow` is refused for texts of more
+    than `longest` tokens: it takes about the fourth power of the length. `tell` hears after each layer of G and G* how
+    much of that kind is done.
 
     With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all
     kinds, layers and probes: it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the
@@ -213,7 +208,7 @@ def _from_start(
         if back:
             values, errors = products.backwards(layers, reading, known, told)
         else:
-            values, errors = products.forwards(layers, reading, known, pairs and pairs.sources, told, beside)
+            values, errors = products.forwards(layers, reading, known, pairs, told, beside)
     except products.NoProductError as error:  # forward mode is not known of every operation
         notes.append(f"G*: {error.problem}; taken backwards")
         values, errors = products.backwards(layers, reading, told=told)

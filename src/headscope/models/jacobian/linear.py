@@ -7,20 +7,23 @@ P·do(j), where
     do(j) = Σ_k α(j,k)·Wv·t(k) + Σ_k da(j,k)·(v(k) − o(j)),  da(j,k) = α(j,k)·s·(Wq·t(j)·k(k) + q(j)·Wk·t(k)),  t = N·x
 
 is the change of the heads' outputs; with rotary positions Wq·t and Wk·t are rotated as queries and keys are. A row
-then costs less than half of what it costs to run the block, which pays for O and P if there are many rows. Rows lie
-behind tokens here, and both behind heads, so that every product is one of large matrices.
+then costs less than half of what it costs to run the block, which pays for O and P if there are many rows; few rows
+go through the parts of the block one after the other. Rows lie behind tokens here, and both behind heads, so that
+every product is one of large matrices. Where tokens bear on later ones alone, what comes before a row's first token is
+0 and left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
 from headscope.models.jacobian.blocks import Block
+from headscope.models.jacobian.costs import BlockCosts
 from headscope.models.jacobian.parts import by_head
-from headscope.models.jacobian.targets import held
+from headscope.models.jacobian.targets import held, matrices
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -30,66 +33,103 @@ if TYPE_CHECKING:
     Heads = Float[torch.Tensor, "head token row size"]
     Matrices = Float[torch.Tensor, "token feature feature"]
 
+FEWEST = 96  # rows that are carried at once however many tokens they could do without
 
-def worthwhile(block: Block | str, rows: int, made: bool = False) -> TypeGuard[Block]:
-    """Whether the block is known, and so many rows save more than O and P cost: about 14d² flop a token and row
-    against 10d³ a token; nothing if they are `made` in any case.
+
+def worthwhile(block: Block, rows: float) -> bool:
+    """Whether so many rows a token save more than O and P cost."""
+    size, inner = block.out.weight.shape
+    feed = block.feed
+    return BlockCosts(size, inner, block.shared, feed.down.weight.shape[1], 1 + len(feed.ups)).worthwhile(rows)
+
+
+def push(block: Block, rows: Rows, chunk: int, starts: Sequence[int] | None = None) -> Rows:
+    """The Jacobian of the block times each row, in chunks of about so many numbers; by O and P if the block holds
+    them (`targets.held`).
+
+    Before its start, a token, a row is 0. Of a causal block rows may end before the last token: what comes later is
+    left out.
     """
-    return isinstance(block, Block) and (made or 14 * rows > 10 * block.output.shape[1])
-
-
-def push(block: Block, rows: Rows, chunk: int) -> Rows:
-    """The Jacobian of the block times each row, in chunks of about so many numbers."""
-    return _in_chunks(_push, block, rows, chunk)
+    behind = rows.transpose(0, 1)
+    length, count, size = behind.shape
+    made = rows.new_zeros(length, count, size)
+    step = _step(block, length, chunk)
+    if starts is not None and block.causal:
+        step = min(step, max(FEWEST, count // 8))
+    for start in range(0, count, step):
+        some = slice(start, start + step)
+        first = min(starts[some]) if starts is not None and block.causal else 0
+        made[first:, some] = _push(block, behind[first:, some], slice(first, length))
+    return made.transpose(0, 1)
 
 
 def pull(block: Block, rows: Rows, chunk: int) -> Rows:
     """Each row times the Jacobian of the block, in chunks of about so many numbers."""
-    return _in_chunks(_pull, block, rows, chunk)
-
-
-def _in_chunks(product: Callable[[Block, Matrices, Matrices, Behind], Behind], block: Block, rows: Rows, chunk: int) -> Rows:
     behind = rows.transpose(0, 1)
-    length, count, size = behind.shape
-    made = rows.new_empty(length, count, size)
-    step = max(1, chunk // (length * (8 * size + 2 * len(block.weights) * length)))
+    made = torch.empty_like(behind)
+    step = _step(block, len(behind), chunk)
     with held(block) as (past, heads):
-        for start in range(0, count, step):
-            made[:, start : start + step] = product(block, past, heads, behind[:, start : start + step])
+        for some in (slice(start, start + step) for start in range(0, len(rows), step)):
+            made[:, some] = _pull(block, past, heads, behind[:, some])
     return made.transpose(0, 1)
 
 
-def _push(block: Block, past: Matrices, heads: Matrices, rows: Behind) -> Behind:
-    count, length, number = len(block.weights), len(rows), rows.shape[1]
-    weight = torch.cat([block.query.weight, block.key.weight, block.value.weight])
-    moved = rows if block.ahead is None else block.ahead(rows)
-    query, key, value = by_head(moved.flatten(0, 1) @ weight.T, 1, 3 * count).view(length, number, 3, count, -1).permute(2, 3, 0, 1, 4)
+def _step(block: Block, length: int, chunk: int) -> int:
+    """Rows that make about so many numbers."""
+    return max(1, chunk // (length * (8 * block.output.shape[1] + 2 * len(block.weights) * length)))
+
+
+def _push(block: Block, rows: Behind, here: slice) -> Behind:
+    """The product at some tokens with rows that are 0 at all tokens before them."""
+    count, (length, number, _) = len(block.weights), rows.shape
+    groups = count // block.shared
+    moved = rows if block.ahead is None else block.ahead.take(here)(rows)
+    parts = by_head(moved.flatten(0, 1) @ block.projections.T, 1, count + 2 * groups).view(length, number, count + 2 * groups, -1)
+    query, key, value = torch.tensor_split(parts.permute(2, 0, 1, 3), (count, count + groups))
     if block.turn is not None:
-        query, key = block.turn(query, 1), block.turn(key, 1)
-    scores = query.flatten(1, 2) @ block.keys.mT  # [head, target and row, source]
-    across = key.transpose(1, 2).flatten(1, 2).mT  # [head, size, row and source]
-    scores = torch.baddbmm(scores.view(count, length, -1), block.queries, across).view(count, length, number, length)
-    scores *= (block.scaling * block.weights)[:, :, None]
-    pulled = (scores.flatten(1, 2) @ _with_ones(block.values)).view(count, length, number, -1)
-    change = (block.weights @ value.flatten(2)).view(count, length, number, -1)
-    change += pulled[..., :-1] - pulled[..., -1:] * block.heads[:, :, None]
-    return torch.baddbmm(rows @ past.mT, change.permute(1, 2, 0, 3).flatten(2), heads.mT)
+        turn = block.turn.take(here)
+        query, key = turn(query, 1), turn(key, 1)
+    queries, weights = block.queries[:, here], block.weights[:, here, : here.stop]
+    scores = (query.flatten(1, 2) @ block.keys[:, : here.stop].mT).view(count, length, number, -1)  # [head, target, row, source]
+    across = key.transpose(1, 2).flatten(1, 2).mT  # [group of heads, size, row and source]
+    scores[..., here.start :] += (queries.reshape(groups, block.shared * length, -1) @ across).view(count, length, number, -1)
+    scores *= (block.scaling * weights)[:, :, None]
+    pulled = (scores.flatten(1, 2) @ _with_ones(block.values[:, : here.stop])).view(count, length, number, -1)
+    own = weights[..., here.start :].reshape(groups, block.shared * length, length)
+    change = (own @ value.flatten(2)).view(count, length, number, -1)
+    change += pulled[..., :-1] - pulled[..., -1:] * block.heads[:, here, None]
+    return _after(block, rows, change.permute(1, 2, 0, 3).flatten(2), here)
+
+
+def _after(block: Block, rows: Behind, change: Float[torch.Tensor, "token row inner"], here: slice) -> Behind:
+    """O·rows + P·change at some tokens, by O and P where the block holds them."""
+    if (made := matrices(block)) is not None:
+        past, heads = (part[here] for part in made)
+        return torch.baddbmm(rows @ past.mT, change, heads.mT)
+    between, added = block.between.take(here), change @ block.out.weight.T
+    if block.parallel:
+        return rows + added + block.feed.push(between.push(rows), here)
+    added += rows
+    if block.last is None:
+        return added + block.feed.push(between.push(added), here)
+    inner = between.push(added)
+    return block.last.take(here).push(inner + block.feed.push(inner, here))
 
 
 def _pull(block: Block, past: Matrices, heads: Matrices, rows: Behind) -> Behind:
     count, length, number = len(block.weights), len(rows), rows.shape[1]
+    groups = count // block.shared
     change: Heads = by_head(rows @ heads, 2, count).permute(2, 0, 1, 3).contiguous()
     own = -(change * block.heads[:, :, None]).sum(-1, keepdim=True)
     scores = torch.cat([change, own], -1).flatten(1, 2) @ _with_ones(block.values).mT
     scores = scores.view(count, length, number, length) * (block.scaling * block.weights)[:, :, None]
     query = (scores.flatten(1, 2) @ block.keys).view(count, length, number, -1)
-    key = (block.queries.mT @ scores.flatten(2)).view(count, -1, number, length).permute(0, 3, 2, 1)
-    value = (block.weights.mT @ change.flatten(2)).view(count, length, number, -1)
+    queries, weights = (part.reshape(groups, block.shared * length, -1) for part in (block.queries, block.weights))
+    key = (queries.mT @ scores.view(*queries.shape[:2], -1)).view(groups, -1, number, length).permute(0, 3, 2, 1)
+    value = (weights.mT @ change.view(*queries.shape[:2], -1)).view(groups, length, number, -1)
     if block.turn is not None:
         query, key = block.turn.back(query, 1), block.turn.back(key, 1)
-    inner = torch.stack([query, key, value]).permute(2, 3, 0, 1, 4).flatten(2)
-    weight = torch.cat([block.query.weight, block.key.weight, block.value.weight])
-    inner = inner @ weight
+    inner = torch.cat([query, key, value]).permute(1, 2, 0, 3).flatten(2) @ block.projections
     return rows @ past + (inner if block.ahead is None else block.ahead(inner))
 
 

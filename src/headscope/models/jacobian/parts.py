@@ -108,6 +108,12 @@ class Normed:
         rest = scaled - scaled.mean(-1, keepdim=True) if self.centred else scaled
         return torch.baddbmm(rest, scaled @ hat.mT, hat, alpha=-1 / x.shape[-1])
 
+    def push(self, x: Float[torch.Tensor, "token row feature"]) -> Float[torch.Tensor, "token row feature"]:
+        """The Jacobian at each point times some rows: `left`, with the features last."""
+        hat = self.hat[:, None]
+        rest = x - x.mean(-1, keepdim=True) if self.centred else x
+        return torch.baddbmm(rest, x @ hat.mT, hat, alpha=-1 / x.shape[-1]) * self.scale[:, None]
+
 
 @dataclass(frozen=True)
 class NextBlock:
@@ -149,10 +155,11 @@ class Rotation:
         """A tensor rotated along its last axis as positions along another axis have it."""
         shape = (len(self.cos), *(1,) * (x.dim() - axis - 2), -1)
         cos, sin = self.cos.view(shape), self.sin.view(shape)
-        part = x[..., : cos.shape[-1]]
-        one, other = part.chunk(2, -1)
-        made = part * cos + torch.cat([-other, one], -1) * sin
-        return torch.cat([made, x[..., cos.shape[-1] :].expand(*made.shape[:-1], -1)], -1)
+        part, half = x[..., : cos.shape[-1]], cos.shape[-1] // 2
+        made = part * cos
+        made[..., :half].addcmul_(part[..., half:], sin[..., :half], value=-1)
+        made[..., half:].addcmul_(part[..., :half], sin[..., half:])
+        return torch.cat([made, x[..., 2 * half :].expand(*made.shape[:-1], -1)], -1) if x.shape[-1] > 2 * half else made
 
     def back(self, x: torch.Tensor, axis: int) -> torch.Tensor:
         """The same by the transposed rotation."""
@@ -181,11 +188,28 @@ class Feed:
         return cls((gate.weight, up.weight), (slope * other, value), down), down(value * other)
 
     def jacobian(self, tokens: slice) -> Float[torch.Tensor, "token feature feature"]:
-        """The Jacobian at some points."""
-        inner = reduce(torch.add, (rate[tokens][..., None] * up for up, rate in zip(self.ups, self.rates, strict=True)))
-        return torch.bmm(self.down.weight.expand(len(inner), -1, -1), inner)
+        """The Jacobian at some points. On a CPU the map up to each point is made in one and the same place, which the
+        cache holds.
+        """
+        size, wide = self.down.weight.shape
+        rates = [rate[tokens] for rate in self.rates]
+        step = 1 if self.down.weight.device.type == "cpu" else len(rates[0])
+        made = self.down.weight.new_empty(len(rates[0]), size, self.ups[0].shape[1])
+        inner = made.new_empty(step, wide, made.shape[-1])
+        for start in range(0, len(made), step or 1):
+            factors = [rate[start : start + step, :, None] for rate in rates]
+            torch.mul(factors[0], self.ups[0], out=inner)
+            for factor, up in zip(factors[1:], self.ups[1:], strict=True):
+                inner.addcmul_(factor, up)
+            torch.bmm(self.down.weight.expand(step, -1, -1), inner, out=made[start : start + step])
+        return made
 
     def right(self, x: Float[torch.Tensor, "token row feature"], tokens: slice) -> Float[torch.Tensor, "token row feature"]:
         """A matrix times the Jacobian at each of some points."""
         inner = x @ self.down.weight
         return reduce(torch.add, ((inner * rate[tokens][:, None]) @ up for up, rate in zip(self.ups, self.rates, strict=True)))
+
+    def push(self, x: Float[torch.Tensor, "token row feature"], tokens: slice) -> Float[torch.Tensor, "token row feature"]:
+        """The Jacobian at each of some points times some rows."""
+        inner = reduce(torch.add, (x @ up.T * rate[tokens][:, None] for up, rate in zip(self.ups, self.rates, strict=True)))
+        return inner @ self.down.weight.T

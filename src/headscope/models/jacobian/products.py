@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import torch
 
@@ -30,6 +30,15 @@ if TYPE_CHECKING:
     Sizes = Float[torch.Tensor, "source target"]
 
 T = TypeVar("T")
+
+
+class Pairs(NamedTuple):
+    """The tokens between which flow is asked for: from these sources to these targets."""
+
+    sources: Sequence[int]
+    targets: Sequence[int]
+
+
 HELD = 2**26  # numbers of the rows that are held at once: 256 MiB in float32, and as much again for what a layer makes of them
 CHUNK = 2**21  # numbers of the rows that go through a layer at once
 KNOWN = 2**24  # numbers that are made at once where the layer is a block that is known: 64 MiB in float32
@@ -82,30 +91,35 @@ def forwards(
     layers: Sequence[Layer],
     reading: NormReading,
     known: Sequence[Block | str] = (),
-    sources: Sequence[int] | None = None,
+    pairs: Pairs | None = None,
     told: Callable[[float], None] | None = None,
     beside: Callable[[int], None] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made
     use of.
 
-    Of some `sources` alone it takes as much less time as they are fewer; all others are 0. `told` hears the share
-    that is done. `beside` is called once with the number of each layer, while its block holds O and P if it is known
-    and many rows go through it.
+    Of the sources of some `pairs` alone it takes as much less time as they are fewer; all others are 0, and so are
+    targets after the last one where tokens bear on later ones alone. `told` hears the share that is done. `beside` is
+    called once with the number of each layer, while its block holds O and P if it does.
     """
     found = []
     states = layers[0].states
-    places = torch.arange(len(states), device=states.device) if sources is None else torch.tensor(sources, device=states.device)
+    places = torch.arange(len(states), device=states.device) if pairs is None else torch.tensor(pairs.sources, device=states.device)
+    causal = all(isinstance(block, Block) and block.causal for block in known or [""])
+    width = len(states) if pairs is None or not causal else 1 + max(*pairs.targets, *pairs.sources)
     parts = list(_blocks(states, len(reading.vectors), len(places)))
     upwards = list(zip(layers, known or [""] * len(layers), strict=True))
     for number, some in enumerate(parts):
-        rows = reading.placed(places[some], len(states))
+        rows = reading.placed(places[some], width)
+        starts = places[some].repeat_interleave(len(reading.vectors)).tolist()
+        each = len(rows) / 2 if causal else len(rows)  # that reach a token, on average
         steps = []
         for place, (layer, block) in enumerate(counted(upwards, told, number, len(parts))):
             with ExitStack() as stack:
-                if linear.worthwhile(block, len(rows), beside is not None and sources is None):
-                    stack.enter_context(held(block))
-                    rows = linear.push(block, rows, KNOWN)
+                if isinstance(block, Block):
+                    if (beside is not None and pairs is None) or linear.worthwhile(block, each):
+                        stack.enter_context(held(block))
+                    rows = linear.push(block, rows, KNOWN, starts)
                 else:
                     rows = push(layer, rows)
                 if beside is not None and number == 0:
@@ -113,7 +127,8 @@ def forwards(
             steps.append(reading(rows.reshape(len(some), -1, *rows.shape[1:])))
         found.append([torch.stack(parts) for parts in zip(*steps, strict=True)])
     both = [torch.cat(parts, 1) for parts in zip(*found, strict=True)]
-    sizes, errors = (part.new_zeros(len(part), len(states), len(states)).index_copy(1, places, part) for part in both)
+    whole = [torch.nn.functional.pad(part, (0, len(states) - width)) for part in both]
+    sizes, errors = (part.new_zeros(len(part), len(states), len(states)).index_copy(1, places, part) for part in whole)
     return sizes, errors
 
 
@@ -131,7 +146,10 @@ def backwards(
         rows = start[:0]
         for layer, block in counted(downwards, told, number, len(parts)):
             rows = torch.cat([start, rows])  # this layer's own, which lie first in the end, and what comes down from above
-            rows = linear.pull(block, rows, KNOWN) if linear.worthwhile(block, len(rows)) else pull(layer, rows)
+            if isinstance(block, Block) and linear.worthwhile(block, len(rows)):
+                rows = linear.pull(block, rows, KNOWN)
+            else:
+                rows = pull(layer, rows)
         found.append(reading(rows.reshape(len(layers), len(targets), -1, *rows.shape[1:])))
     sizes, errors = (torch.cat(parts, 1).transpose(1, 2) for parts in zip(*found, strict=True))
     return sizes, errors

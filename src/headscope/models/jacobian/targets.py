@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     Matrices = Float[torch.Tensor, "target feature feature"]
 
 _HELD = "matrices"  # where a block holds O and P
-HELD = 2**25  # numbers that are held at once for a block of targets: 128 MiB in float32
+# Numbers that are held at once for a block of targets: 32 MiB in float32, of which much stays in the cache; a GPU wants
+# to be kept busy.
+HELD, GPU_HELD = 2**23, 2**25
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ class Targets:
     def after(self) -> tuple[Matrices, Float[torch.Tensor, "target feature inner"]]:
         """O and P, of what the block holds if it does (`held`)."""
         block = self.block
-        if _HELD in block.__dict__:
-            past, heads = block.__dict__[_HELD]
+        if (made := matrices(block)) is not None:
+            past, heads = made
             return past[self.tokens], heads[self.tokens]
         between, inner = block.between.take(self.tokens), block.feed.jacobian(self.tokens)
         inner = inner if block.last is not None else between.right(inner)
@@ -126,11 +128,16 @@ class Targets:
         return torch.baddbmm(past, heads, inner)
 
 
+def matrices(block: Block) -> tuple[Matrices, Float[torch.Tensor, "target feature inner"]] | None:
+    """O and P of all targets, if the block holds them."""
+    return block.__dict__.get(_HELD)
+
+
 @contextmanager
 def held(block: Block) -> Iterator[tuple[Matrices, Float[torch.Tensor, "target feature inner"]]]:
     """O and P of all targets, which all that is asked of the block meanwhile makes use of."""
-    if _HELD in block.__dict__:
-        yield block.__dict__[_HELD]
+    if (made := matrices(block)) is not None:
+        yield made
         return
     past, heads = (torch.cat(parts) for parts in zip(*(targets.after() for targets in targets_of(block)), strict=True))
     block.__dict__[_HELD] = past, heads
@@ -144,5 +151,5 @@ def targets_of(block: Block, norm: Norm = "frobenius") -> Iterator[Targets]:
     """The targets, as many at a time as memory allows."""
     length, size = block.output.shape
     each = size * (block.feed.down.weight.shape[1] + 6 * size + length * (2 * size if norm == "spectral" else 8))
-    step = max(1, HELD // each)
+    step = max(1, (HELD if block.output.device.type == "cpu" else GPU_HELD) // each)
     return (Targets.of(block, slice(start, min(length, start + step))) for start in range(0, length, step))

@@ -22,7 +22,10 @@ from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 
 GPU_BATCH, BATCH = 32768, 2048  # tokens that the model reads at once
-EACH_MAP, EACH_WORDS = 4, 2000  # multiplications for a pair of words in a step: of each head's map, and of words
+# What a pair of words takes in a step, in multiplications of a pass of the model in the same time: each head's map, and
+# probes that know words.
+EACH_MAP = 40
+EACH_WORDS: dict[str, float] = {"attention-words": 14_000, "words-distances": 43_000}
 
 
 class ProbeGroup(NamedTuple):
@@ -72,8 +75,8 @@ class AttentionProbeWork(Work):
         reading, tried = (self.reading_cost(texts) for texts in (self.material.learned, self.material.tried))
         if part.trained_on not in ("trained", "random"):
             reading = tried = 0.0
-        each = {"attention": EACH_MAP * len(self.maps.heads)}
-        training = [each.get(name.removeprefix("random-"), EACH_WORDS) for name in part.probes if part.trained_on != "rules"]
+        each = {"attention": EACH_MAP * len(self.maps.heads), **EACH_WORDS}
+        training = [each[name.removeprefix("random-")] for name in part.probes if part.trained_on != "rules"]
         return reading, (self.spec.epochs or 1) * self.spec.seeds * pairs * sum(training), tried
 
     def do(self, job: ProbeGroup) -> States:

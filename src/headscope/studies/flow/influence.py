@@ -14,7 +14,8 @@ from headscope.encoding.words import group
 from headscope.errors import RunError
 from headscope.gallery.grids import Grid, Level, Specials, arranged, sides
 from headscope.models.jacobian.choices import ALL_KINDS, Kind
-from headscope.models.jacobian.flow import Flow, Pairs, flow
+from headscope.models.jacobian.flow import Flow, flow
+from headscope.models.jacobian.products import Pairs
 from headscope.models.model import Model
 from headscope.results.specification import validated
 from headscope.studies.flow.grouping import to_words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from headscope.core.annotation import NONE
@@ -10,14 +11,17 @@ from headscope.core.document import Word
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.models.jacobian.flow import Pairs
+from headscope.models.jacobian.costs import BlockCosts, costs_of
+from headscope.models.jacobian.products import Pairs
 from headscope.models.model import Model
 from headscope.results.counts import Counts
+from headscope.studies.base import layer_weights
 from headscope.studies.flow.items import Context, Passage, alternating, draw
 from headscope.studies.flow.spec import FlowSpec, Part
 from headscope.studies.picking import picked
 
-FEATURES = 4.8  # of a state, that make one pass of a target's exact Jacobian: products of matrices against one of a vector
+PRODUCT = 3  # passes of a token that a product with the Jacobian of a layer takes by torch's own means
+SINGULAR = 20  # products of matrices that a largest singular value takes
 
 
 class FlowText(NamedTuple):
@@ -107,22 +111,62 @@ class Jobs:
         return draw(self._corpus, spec.items, Context(limit, cost), match=spec.draw == "matched", seed=spec.seed)
 
 
-def work(job: FlowText, spec: FlowSpec, size: int) -> dict[str, float]:
-    """The work of a text by measure, in passes of a token through a layer with states of so many features: comparable
-    within one model and study. What all measures take is under "".
+@dataclass(frozen=True)
+class FlowCosts:
+    """What the texts of a study cost: multiplications a layer. A layer has so many `weights`; `block` is None where
+    layers are not known, and `causal` says that tokens bear on later ones alone.
     """
-    tokens = len(job.text)
-    pairs = job.pairs()
-    sources, targets = (tokens, tokens) if pairs is None else (len(pairs.sources), len(pairs.targets))
-    frobenius = spec.norm in ("frobenius", None)
-    costs = {"": 2.0 * tokens}
-    if "G" in spec.measures:
-        costs["G"] = targets * (size / FEATURES if frobenius else 4.0)
-    if "G*" in spec.measures:
-        rows = sources * spec.probes if frobenius else tokens
-        shared = "G" in costs and frobenius and pairs is None  # the matrices of each token, after which rows are cheap
-        known = shared or 14 * rows > 10 * size  # as in `linear.worthwhile`
-        costs["G*"] = tokens * ((0.0 if shared else 0.7 * size / FEATURES) + rows * 0.2 if known else rows * 0.6)
-    if "maxflow" in spec.measures:
-        costs["maxflow"] = tokens**4 / 1e4
-    return costs
+
+    layers: int
+    weights: float
+    block: BlockCosts | None
+    causal: bool
+
+    @classmethod
+    def of(cls, model: Model) -> FlowCosts:
+        """Those of a model."""
+        kind = model.sites[0].kind
+        layers = sum(site.kind == kind for site in model.sites)
+        return cls(layers, layer_weights(model.network) / layers, costs_of(model.network), kind == "decoder")
+
+    def by_measure(self, job: FlowText, spec: FlowSpec) -> dict[str, float]:
+        """The work of a text by measure. What all measures take is under ""."""
+        tokens = len(job.text)
+        pairs = job.pairs() or Pairs(range(tokens), range(tokens))
+        block = None if spec.mode == "train" else self.block
+        costs = {"": 2 * self.weights * tokens}
+        if "G" in spec.measures:
+            costs["G"] = len(pairs.targets) * self._target(spec, None if spec.method == "sketch" else block, tokens)
+        if "G*" in spec.measures:
+            beside = "G" in costs and spec.method != "sketch" and job.pairs() is None
+            costs["G*"] = self._star(spec, block, tokens, pairs, beside)
+        if "maxflow" in spec.measures:
+            costs["maxflow"] = self.weights * tokens**4 / 1e4
+        return costs
+
+    def _target(self, spec: FlowSpec, block: BlockCosts | None, tokens: int) -> float:
+        """G of a target."""
+        if block is None:
+            return _vectors(spec, self.weights) * tokens * PRODUCT * self.weights
+        if spec.norm in ("sum", "mean"):
+            return 4 * self.weights
+        return block.matrices + block.exact(tokens) + (tokens * SINGULAR * block.size**3 if spec.norm == "spectral" else 0.0)
+
+    def _star(self, spec: FlowSpec, block: BlockCosts | None, tokens: int, pairs: Pairs, beside: bool) -> float:
+        """G* of a text; `beside` says that G makes the matrices of each token, after which rows are cheap."""
+        back = spec.norm in ("sum", "mean")
+        rows = tokens * (self.layers + 1) / 2 if back else len(pairs.sources) * _vectors(spec, self.weights)
+        if block is None:
+            return rows * tokens * PRODUCT * self.weights
+        causal = self.causal and not back
+        last = 1 + max(*pairs.targets, *pairs.sources)
+        reached = sum(last - source for source in pairs.sources) / len(pairs.sources) if causal else tokens
+        made = not beside and block.worthwhile(rows / 2 if causal else rows)
+        return rows * reached * block.row(tokens, beside or made) + made * tokens * block.matrices
+
+
+def _vectors(spec: FlowSpec, weights: float) -> int:
+    """Vectors that are sent through a Jacobian; one for each feature, of which there are about so many, if exact."""
+    if spec.norm in ("sum", "mean"):
+        return 1
+    return spec.probes if spec.norm in ("frobenius", None) and spec.method != "exact" else round((weights / 12) ** 0.5)

@@ -22,13 +22,12 @@ from headscope.studies.flow.classes import PartsOfSpeech
 from headscope.studies.flow.coreference import CoreferenceFlow
 from headscope.studies.flow.findings import summary
 from headscope.studies.flow.influence import text_flow
-from headscope.studies.flow.jobs import FlowText, Jobs, work
+from headscope.studies.flow.jobs import FlowCosts, FlowText, Jobs
 from headscope.studies.flow.spec import FlowSpec
 from headscope.studies.flow.subsets import SubsetDistances
 from headscope.studies.flow.trees import TreeDistances
 
 SHARD = 8  # texts per job
-USUAL_SIZE = 768  # features of a state, where a model does not say: for estimates of time alone
 
 
 class FlowWork(Work):
@@ -42,7 +41,7 @@ class FlowWork(Work):
         if "G*" in spec.measures and spec.norm in ("frobenius", None):
             self.advice = "; --measures A,G or --norm sum is faster"
         self._texts = self._tokens = 0
-        self._size = int(getattr(self.model.network.config, "hidden_size", None) or USUAL_SIZE)
+        self._costs = FlowCosts.of(self.model)
 
     def prepare(self) -> None:
         """Find the texts."""
@@ -55,7 +54,7 @@ class FlowWork(Work):
         return [sum(sum(self._work(text).values()) for text in shard) for shard in self._shards]
 
     def _work(self, text: FlowText) -> dict[str, float]:
-        return work(text, self.spec, self._size)
+        return self._costs.by_measure(text, self.spec)
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[list[FlowText]]:
         """The texts, some at a time."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,11 +25,14 @@ from headscope.measures.weights.gathered import MOST
 from headscope.models.model import Model
 from headscope.stats.bootstrap import group_of
 from headscope.stats.divergence import RowStack
+from headscope.studies.base import layer_weights
 from headscope.studies.twins.states import Sums
 from headscope.studies.twins.texts import Shared, rows_of
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int64
+
+TERM = 17  # multiplications of matrices in the time of one term (p + q)·log(p + q)
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,28 @@ class SideBySide:
         if copies is not None:
             self.sums.untrained = np.zeros((count, a, b)), np.zeros((count, a, b))
 
-    def add(self, texts: Iterable[Shared]) -> None:
-        """Compare the heads on some texts; those of like length go through the models together."""
-        for batch in self._batches(sorted(texts, key=lambda text: (text.cost, text.inputs[0].id))):
+    def add(self, texts: Iterable[Shared], tell: Callable[[float], None] | None = None) -> None:
+        """Compare the heads on some texts; those of like length go through the models together. `tell` hears of the
+        share of the work that is done.
+        """
+        ordered = sorted(texts, key=lambda text: (text.cost, text.inputs[0].id))
+        whole, done = sum(map(self.cost, ordered)), 0.0
+        for batch in self._batches(ordered):
             of = np.array([group_of(text.document, len(self.sums.rows)) for text in batch])
             order = np.argsort(of, kind="stable")  # rows of a group of documents lie together
             self._add([batch[place] for place in order], of[order])
+            done += sum(map(self.cost, batch))
+            if tell is not None:
+                tell(done / whole)
+
+    def cost(self, text: Shared) -> float:
+        """Multiplications that a text takes: a pass of every model, and all pairs of heads row by row."""
+        passes = sum(len(text.inputs[watched.reading]) * weights for watched, weights in zip(self._watched, self._weights, strict=True))
+        return passes + len(self._couples) * TERM * sum(self._sizes) ** 2 / 2 * text.size**2
+
+    @cached_property
+    def _weights(self) -> list[int]:
+        return [layer_weights(watched.model.network) for watched in self._watched]
 
     def _bytes(self, rows: int, keys: int) -> int:
         return 4 * rows * keys * sum(self._sizes) * len(self._couples)

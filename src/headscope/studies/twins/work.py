@@ -51,6 +51,7 @@ class TwinsWork(Work):
         self._merged: Callable[[], States] | None = None
         self._skipped = False
         self._texts = self._tokens = 0
+        self._before = self._within = 0.0  # shares that are done: of the corpus by earlier shards, and of this shard
 
     def _other(self) -> Model:
         """The second model: in hand, the first one where both have one name, or loaded beside it."""
@@ -113,7 +114,7 @@ class TwinsWork(Work):
             assert self._merged is not None
             self._sums.sums = Sums.of(self._merged()["twins"])
             self._skipped = False
-        self._sums.add(job)
+        self._sums.add(job, self._tell)
         self._count(job)
         return {"twins": self._sums.sums.state()}
 
@@ -122,15 +123,21 @@ class TwinsWork(Work):
         self._skipped = True
         self._count(job)
 
+    def _tell(self, within: float) -> None:
+        self._within = within
+        self.meter.tell(within, self._texts, self._tokens)
+
     def _count(self, job: list[Shared]) -> None:
         self._texts += len(job)
         self._tokens += sum(text.cost for text in job)
-        self.meter.tell(1.0, self._texts, self._tokens)
+        self._tell(1.0)
+        self._before, self._within = self.share() or 0.0, 0.0
 
     def share(self) -> float | None:
-        """The share of the corpus that is read, or of the texts that are asked for."""
+        """The share of the texts that is done: of the corpus as far as it is read, or of those that are asked for."""
         shares = [super().share(), self._texts / self.spec.limit if self.spec.limit is not None else None]
-        return max((share for share in shares if share is not None), default=None)
+        reached = max((share for share in shares if share is not None), default=None)
+        return None if reached is None else self._before + (reached - self._before) * self._within
 
     def tables(self, states: States) -> dict[str, Table]:
         """All tables of twins, and a summary of them in words."""
