@@ -19,7 +19,7 @@ from headscope.measures import Measure
 from headscope.measures.groups import group
 from headscope.measures.resolver import Resolver
 from headscope.measures.sequences import earlier_copies
-from headscope.results.behaviour import Skill
+from headscope.results.skills import Skill
 
 if TYPE_CHECKING:
     import torch

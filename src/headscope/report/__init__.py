@@ -17,9 +17,9 @@ from headscope.errors import RunError
 from headscope.report.contests import contests
 from headscope.report.sections import alike_section, figures, glance, section, study_section
 from headscope.report.summary import sentences
-from headscope.results.behaviour import BROAD
 from headscope.results.folder import write_atomically
 from headscope.results.formats import display
+from headscope.results.head_types import BROAD, CLEARLY
 from headscope.results.notes import counted, few_documents
 from headscope.results.results import Results, blame_folder
 from headscope.views.alike import measured
@@ -105,6 +105,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         example=_example(results),
         head_of=results.head_of,
         broad=f"{BROAD:.0%}",
+        clearly=CLEARLY,
         display=display,
         counted=counted,
         contents=_contents(parts),

@@ -1,0 +1,145 @@
+"""The types of heads, each declared once: what it reads, from where on it holds, and what it says of a head."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from headscope.core.heads import Kind
+
+Order = Literal["specific", "sink", "broad"]
+ORDER: tuple[Order, ...] = ("specific", "sink", "broad")  # in which the labels of a head come
+HALF = 0.5  # of a head's attention: from there on it does little else
+CLEARLY = 0.1  # above the baseline: from there on a head is named for a score
+# The released notebook's threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's
+# entropy it fits any length.
+BROAD = 3.8 / math.log(128)
+_ONE_TEXT: tuple[Kind, ...] = ("encoder", "decoder")  # rows and keys are those of one text
+_REPEATS = "--measures sequences --corpus repeats:50"
+_ANY: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True)
+class HeadType:
+    """A head is of a type if what `measure` says of it is above `least`, and above its baseline times `times` plus
+    `margin`.
+
+    `words` are the quantities that are read, each with what pictures call a head of it; without any, all labels of a
+    measure that has labels (relations, kinds of mentions) are read, and heads are chosen on other documents than they
+    are scored on. `control` ends the name of a quantity that counts as a baseline, too.
+    """
+
+    name: str
+    measure: str
+    about: str  # a sentence on a head, {what} being what the quantity is of
+    words: Mapping[str, str] = field(default_factory=dict, hash=False)
+    kinds: tuple[Kind, ...] = _ANY
+    least: float = 0.0
+    times: float = 1.0
+    margin: float = 0.0
+    control: str = ""
+    order: Order = "specific"
+    remedy: str = ""  # what to add to `headscope run`
+
+    def bar(self, baseline: np.ndarray) -> np.ndarray:
+        """What a value must exceed. Of one visible token even attention has an entropy of 0, which no share exceeds."""
+        scaled = np.where(baseline > 0, self.times * baseline, np.inf) if self.times < 1 else baseline + self.margin
+        return np.maximum(self.least, scaled)
+
+
+TYPES: tuple[HeadType, ...] = (
+    HeadType(
+        "induction",
+        "sequences",
+        "attends to the token after an earlier copy of the token",
+        {"induction": "induction"},
+        _ONE_TEXT,
+        margin=CLEARLY,
+        control="_shuffled",
+        remedy=_REPEATS,
+    ),
+    HeadType(
+        "duplicate",
+        "sequences",
+        "attends to an earlier copy of the token",
+        {"duplicate": "duplicate"},
+        _ONE_TEXT,
+        margin=CLEARLY,
+        control="_shuffled",
+        remedy=_REPEATS,
+    ),
+    HeadType(
+        "previous token",
+        "sequences",
+        "gives more than half of its attention to the token before, whatever the tokens are",
+        {"previous_token": "previous token"},
+        _ONE_TEXT,
+        least=HALF,
+        remedy=_REPEATS,
+    ),
+    HeadType(
+        "retrieval",
+        "retrieval",
+        "attends from a question to the passage that answers it",
+        {"retrieval": "retrieval"},
+        _ONE_TEXT,
+        margin=CLEARLY,
+        remedy="--measures retrieval",
+    ),
+    HeadType(
+        "syntactic",
+        "relations",
+        "finds the other word of the relation {what} more often than the best fixed offset",
+        kinds=_ONE_TEXT,
+        margin=CLEARLY,
+        remedy="--measures relations",
+    ),
+    HeadType(
+        "coreference",
+        "coreference",
+        "finds an antecedent of a mention ({what}) more often than the best rule",
+        kinds=_ONE_TEXT,
+        margin=CLEARLY,
+        remedy="--measures coreference",
+    ),
+    HeadType(
+        "coreference",
+        "pronouns",
+        "finds what a pronoun ({what}) refers to more often than the best rule",
+        kinds=_ONE_TEXT,
+        margin=CLEARLY,
+        remedy="--measures pronouns",
+    ),
+    HeadType(
+        "positional",
+        "positions",
+        "gives more than half of its attention to the {what} token",
+        {"previous": "previous", "next": "next"},
+        _ONE_TEXT,
+        least=HALF,
+        remedy="--measures positions",
+    ),
+    HeadType(
+        "sink",
+        "tokens",
+        "gives more than half of its attention to {what}",
+        {"to_cls": "[CLS]", "to_first": "first token", "to_sep": "[SEP]", "to_punct": "punctuation"},
+        least=HALF,
+        order="sink",
+        remedy="--measures tokens",
+    ),
+    HeadType(
+        "broad",
+        "entropy",
+        f"spreads its attention: its entropy is above {BROAD:.0%} of even attention's",
+        {"entropy": "broad"},
+        times=BROAD,
+        order="broad",
+        remedy="--measures entropy",
+    ),
+)
+NAMES = tuple(dict.fromkeys(type.name for type in TYPES))
