@@ -36,9 +36,9 @@ class TypeShare:
     def told(self) -> str:
         """The heads whose label holds: their number, and the first of them."""
         if not self.heads:
-            return "none surely"
+            return "none"
         named = ", ".join(map(str, self.heads[:NAMED]))
-        return f"{len(self.heads)} surely: {named}{', …' if len(self.heads) > NAMED else ''}"
+        return f"{len(self.heads)}: {named}{', …' if len(self.heads) > NAMED else ''}"
 
 
 def type_shares(results: Results, measures: Sequence[Measure]) -> dict[str, TypeShare]:
@@ -52,7 +52,7 @@ def type_shares(results: Results, measures: Sequence[Measure]) -> dict[str, Type
         of_type = [one for one in found if one.type.name == name]
         above = np.zeros((draws, size), dtype=bool)
         for one in of_type:
-            above[: len(one.excess), one.heads] |= one.excess > 0
+            above[: len(one.excess), one.heads] |= one.excess > one.type.margin
         values: Float64[np.ndarray, "replicate+1 1"] = above.mean(1, keepdims=True)
         support = [one.scores.support for one in of_type or found if len(one.heads)]  # no head is chosen for a label: those of all else
         documents, effective = ((min(getattr(of, part).min() for of in support) if support else 0) for part in ("documents", "effective"))

@@ -43,26 +43,26 @@ class Evidence:
 
     @cached_property
     def excess(self) -> Float64[np.ndarray, "replicate+1 item"]:
-        """By how much values are above what they must exceed."""
+        """By how much values are above what their intervals must exceed."""
         return self.scores.values - self.type.bar(self.baseline)
 
     @property
     def above(self) -> Bool[np.ndarray, "item"]:
-        """Whether the value itself is above, whatever its interval."""
-        return self.excess[0] > 0
+        """Whether the value itself is far enough above, whatever its interval."""
+        return self.excess[0] > self.type.margin
 
     @cached_property
     def p(self) -> Float64[np.ndarray, "item"]:
-        """The two-sided p of the excess, 1 where it is not positive: below .05 where the 95 % interval is above 0."""
+        """The two-sided p of the excess, 1 where it is too small: below .05 where the 95 % interval is above 0."""
         p = p_value(self.excess[0], self.excess[1:], self.scores.support)
         return np.where(np.isfinite(p) & ~self.above, 1.0, p)
 
     @property
     def survives(self) -> Float64[np.ndarray, "item"]:
-        """The share of the replicates in which the value is above."""
+        """The share of the replicates in which the value is far enough above."""
         drawn = np.isfinite(self.excess[1:])
         with np.errstate(invalid="ignore", divide="ignore"):
-            share: Float64[np.ndarray, "item"] = (drawn & (self.excess[1:] > 0)).sum(0) / drawn.sum(0)
+            share: Float64[np.ndarray, "item"] = (drawn & (self.excess[1:] > self.type.margin)).sum(0) / drawn.sum(0)
         return share
 
 
@@ -173,9 +173,9 @@ def _row(label: HeadLabel) -> dict[str, Any]:
 def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Sequence[str] | None = None) -> HeadLabels:
     """The labels of the heads of one model, by its runs. What several runs measured is taken from the first of them.
 
-    A label holds if its value is above its threshold and baseline with a p below .05 after Holm's correction for all
-    heads and labels. Where no number has an interval, for want of documents or replicates, labels are those of the
-    values alone, and `certain` is False. `measures` are those that are read, by default all.
+    A label holds if its value is above its threshold and baseline, with a p below .05 after Holm's correction for all
+    heads and labels together. Where no number has an interval, for want of documents or replicates, labels are those
+    of the values alone, and `certain` is False. `measures` are those that are read, by default all.
     """
     _check_same_model(runs)
     layout = runs[0].layout
@@ -229,13 +229,12 @@ def evidence(results: Results, measure: Measure, types: Sequence[HeadType] = TYP
                 yield Evidence(type, one.label if type.name == "syntactic" else type.measure, one.label, one.heads, one.scores, one.rule)
             continue
         known = {scores.quantity: scores for scores in measure.resampled(state, layout)}
-        expected = measure.expected(state, layout)
         for quantity, word in type.words.items():
             if quantity not in known or is_opening(results[measure.name], quantity):
                 continue
-            scores, even = known[quantity], expected.get(quantity)
+            scores = known[quantity]
             heads = np.array([at for at, head in enumerate(ids) if head.kind in type.kinds and scores.n[at] > 0], dtype=np.int64)
-            baseline = np.zeros_like(scores.values) if even is None else np.broadcast_to(even, scores.values.shape)
+            baseline = np.zeros_like(scores.values) if scores.baseline is None else scores.baseline
             if type.control and (control := known.get(f"{quantity}{type.control}")) is not None:
                 baseline = np.fmax(baseline, control.values)
             of_heads = Resampled(quantity, scores.values[:, heads], scores.support[heads], scores.n[heads], scores.make_interval)
@@ -288,8 +287,14 @@ def _check_same_model(runs: Sequence[Results]) -> None:
     first, *others = runs
     for other in others:
         if model_of(first) != model_of(other):
-            known = [f"{run.path or 'a run'} is of {run.manifest['settings'].get('model', 'given maps')}" for run in (first, other)]
-            raise RunError(f"the runs are of different models: {', '.join(known)}", "Ask for the heads of each, or use headscope compare")
+            told = " and ".join(f"{run.path or 'a run'} ({_model_name(run)})" for run in (first, other))
+            raise RunError(f"{told} are runs of different models", "Ask for the heads of each, or use headscope compare")
+
+
+def _model_name(results: Results) -> str:
+    settings = results.manifest["settings"]
+    weights = "" if settings.get("weights", "trained") == "trained" else f", {settings['weights']} weights"
+    return f"{settings.get('model', 'given maps')}{weights}"
 
 
 def model_of(results: Results) -> tuple[Any, ...]:

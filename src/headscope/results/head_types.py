@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,8 +25,8 @@ _ANY: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 @dataclass(frozen=True)
 class HeadType:
-    """A head is of a type if what `measure` says of it is above `least`, and above its baseline times `times` plus
-    `margin`.
+    """A head is of a type if what `measure` says of it is, with its interval, above `least` and above its baseline
+    times `times`; and if its value is above these by more than `margin`.
 
     `words` are the quantities that are read, each with what pictures call a head of it; without any, all labels of a
     measure that has labels (relations, kinds of mentions) are read, and heads are chosen on other documents than they
@@ -44,11 +44,19 @@ class HeadType:
     control: str = ""
     order: Order = "specific"
     remedy: str = ""  # what to add to `headscope run`
+    any_label: str = ""  # what a definition calls the labels of a measure that has labels
 
     def bar(self, baseline: np.ndarray) -> np.ndarray:
-        """What a value must exceed. Of one visible token even attention has an entropy of 0, which no share exceeds."""
-        scaled = np.where(baseline > 0, self.times * baseline, np.inf) if self.times < 1 else baseline + self.margin
-        return np.maximum(self.least, scaled)
+        """What an interval must exceed. Even attention to one visible token has an entropy of 0: nothing exceeds it."""
+        scaled = np.where(baseline > 0, self.times * baseline, np.inf) if self.times < 1 else baseline
+        bar: np.ndarray = np.maximum(self.least, scaled)
+        return bar
+
+    def definition(self, without: Collection[str] = ()) -> str:
+        """What a head of this type does, with the threshold; quantities that mean nothing to a model can be left out."""
+        words = list(dict.fromkeys(word for quantity, word in self.words.items() if quantity not in without)) or [self.any_label]
+        told = self.about.format(what=words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}")
+        return f"{told}, and scores more than {self.margin:g} above its baseline" if self.margin else told
 
 
 TYPES: tuple[HeadType, ...] = (
@@ -94,6 +102,7 @@ TYPES: tuple[HeadType, ...] = (
         "syntactic",
         "relations",
         "finds the other word of the relation {what} more often than the best fixed offset",
+        any_label="such as obj",
         kinds=_ONE_TEXT,
         margin=CLEARLY,
         remedy="--measures relations",
@@ -102,6 +111,7 @@ TYPES: tuple[HeadType, ...] = (
         "coreference",
         "coreference",
         "finds an antecedent of a mention ({what}) more often than the best rule",
+        any_label="pronoun, proper or nominal",
         kinds=_ONE_TEXT,
         margin=CLEARLY,
         remedy="--measures coreference",
@@ -110,6 +120,7 @@ TYPES: tuple[HeadType, ...] = (
         "coreference",
         "pronouns",
         "finds what a pronoun ({what}) refers to more often than the best rule",
+        any_label="feminine, masculine, neuter or plural",
         kinds=_ONE_TEXT,
         margin=CLEARLY,
         remedy="--measures pronouns",
@@ -126,7 +137,7 @@ TYPES: tuple[HeadType, ...] = (
     HeadType(
         "sink",
         "tokens",
-        "gives more than half of its attention to {what}",
+        "gives more than half of its attention to a sink: {what}",
         {"to_cls": "[CLS]", "to_first": "first token", "to_sep": "[SEP]", "to_punct": "punctuation"},
         least=HALF,
         order="sink",
