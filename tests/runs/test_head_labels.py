@@ -16,6 +16,7 @@ import headscope as hs
 from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.errors import RunError
 from headscope.measures import REGISTRY, make
+from headscope.measures.means import HeadMeans
 from headscope.models.model import Model
 from headscope.results.head_labels import COLUMNS, LEVEL, HeadLabels, evidence, head_labels
 from headscope.results.head_types import BROAD, CLEARLY, HALF, NAMES, TYPES
@@ -47,12 +48,12 @@ def relations(label: str = "obj", documents: int = 20, **right: list[float]) -> 
 def test_a_type_is_declared_once() -> None:
     assert len({(type.name, type.measure) for type in TYPES}) == len(TYPES)
     assert NAMES == ("induction", "duplicate", "previous token", "retrieval", "syntactic", "coreference", "positional", "sink", "broad")
-    assert (HALF, CLEARLY, pytest.approx(0.7832, abs=1e-4)) == (0.5, 0.1, BROAD)
+    assert pytest.approx((0.5, 0.1, 0.7832), abs=1e-4) == (HALF, CLEARLY, BROAD)
     for type in TYPES:
         if type.measure in REGISTRY:
             assert "{" not in type.definition()
-            known = set(make(type.measure).quantities()) if hasattr(REGISTRY[type.measure], "quantities") else set()
-            assert set(type.words) <= known, "quantities that the measure has"
+            measure = make(type.measure)
+            assert set(type.words) <= set(measure.quantities() if isinstance(measure, HeadMeans) else ()), "quantities that the measure has"
 
 
 def test_all_labels_are_kept_the_specific_ones_first_and_broad_last() -> None:
@@ -117,7 +118,7 @@ def test_documents_of_many_lengths_have_a_baseline_each() -> None:
         LAYOUT, entropy={"entropy": np.outer(np.log(lengths), [0.9, 0.7, 0, 0])}, baselines={"entropy": {"entropy": np.log(lengths)}}
     )
     assert words(run) == [("broad",), (), (), ()]
-    (found,) = evidence(run, make("entropy"))
+    (found,) = evidence(run, make("entropy"), TYPES)
     weights = poisson_weights(names_of(20), REPLICATES)
     assert_allclose(found.baseline[:, 0], [weight @ np.log(lengths) / weight.sum() for weight in weights.T], rtol=1e-12)
 
@@ -125,7 +126,7 @@ def test_documents_of_many_lengths_have_a_baseline_each() -> None:
 def test_p_values_and_survival_follow_the_replicates() -> None:
     values = np.random.default_rng(0).normal(0.6, 0.2, (20, 4))
     run = labelled(LAYOUT, tokens={"to_sep": values})
-    (found,) = (one for one in evidence(run, make("tokens")) if one.word == "[SEP]")
+    (found,) = (one for one in evidence(run, make("tokens"), TYPES) if one.word == "[SEP]")
     weights = poisson_weights(names_of(20), REPLICATES)
     means = np.array([[weight @ values[:, head] / weight.sum() for head in range(4)] for weight in weights.T])
     assert_allclose(found.scores.values, means, rtol=1e-12)
@@ -140,7 +141,7 @@ def test_more_heads_ask_for_more() -> None:
     drawn = np.random.default_rng(3).normal(0, 0.1, 20)
     drawn = 0.5 + (drawn - drawn.mean()) + 0.065
     alone, many = HeadLayout((Site("encoder", 0, 1, 1, ""),)), HeadLayout((Site("encoder", 0, 64, 64, ""),))
-    (found,) = (one for one in evidence(labelled(alone, tokens={"to_sep": drawn[:, None]}), make("tokens")) if one.word == "[SEP]")
+    (found,) = (one for one in evidence(labelled(alone, tokens={"to_sep": drawn[:, None]}), make("tokens"), TYPES) if one.word == "[SEP]")
     assert 0.05 / 64 < found.p[0] < 0.05
     assert words(labelled(alone, tokens={"to_sep": drawn[:, None]})) == [("[SEP]",)]
     crowd = np.concatenate([drawn[:, None], np.full((20, 63), 0.1)], 1)
@@ -201,6 +202,14 @@ def test_heads_of_relations_are_chosen_on_other_documents() -> None:
         assert one.scores.values[0, item] == pytest.approx(answers[own, way, head].sum() / n[own].sum())
         assert one.rule[0, item] == pytest.approx(sum(rules[d, rule_of[fold[group[d]]]] for d in own) / n[own].sum())
         assert (one.scores.n[item], one.scores.support.documents[item]) == (n[own].sum(), len(own))
+
+
+def test_the_weight_on_the_first_token_is_read_of_sinks_where_tokens_are_not_measured() -> None:
+    decoder = HeadLayout((Site("decoder", 0, 2, 2, ""),))
+    first = {"to_first": [0.9, 0.1]}
+    assert words(labelled(decoder, sinks=first)) == [("first token",), ()]
+    assert words(labelled(decoder, sinks=first, tokens={"to_cls": [0.9, 0.1], "to_first": [0.9, 0.1]})) == [("[CLS]",), ()]
+    assert words(labelled(decoder, tokens={"to_first": [0.9, 0.1]})) == [("first token",), ()], "a model without an opening token"
 
 
 def test_one_label_counts_once_in_its_better_direction() -> None:
@@ -301,7 +310,7 @@ def test_the_command(
     assert {f"{line[1]}-{line[2]}" for line in lines[1:]} >= {"5-3", "5-4", "7-3"}
     assert [row["quantity"] for row in hs.open_run(tmp_path / "REPEATS").heads().where(layer=4, head=3)] == ["previous_token"]
     code, out, _ = headscope("heads", tmp_path / "REPEATS", "--head", "1-1")
-    assert (code, out.splitlines()[0].startswith("0 of 1")) == (0, True)
+    assert (code, out.splitlines()[0].startswith("head 1-1: 0 labels; p < 0.05")) == (0, True)
     for wrong, told in (
         (("--only", "magic"), "no type of heads is called 'magic'. Use one of induction, duplicate"),
         (("--head", "9-1"), "the model has no head 9-1. It has 1-1 to 8-8"),

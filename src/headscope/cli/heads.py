@@ -60,13 +60,14 @@ def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
 
     table = _shown(results[0], labels, every)
     named = len({label.head for label in labels.sure})
-    lines = [f"{named} of {len(labels.heads)} heads have a label; {labels.rule}"]
+    counted = f"head {labels.heads[0]}: {len(labels.sure)} labels" if every else f"{named} of {len(labels.heads)} heads have a label"
+    lines = [f"{counted}; {labels.rule}"]
     if any("+" in label for label in table["label"]):
         lines.append("+: so many further labels of the type, which --head lists")
     lines += [*labels.notes, labels.unmeasured, *(run.signature for run in results)]
     caption = "\n".join(filter(None, lines))
     if len(table):
-        print_table(table, "heads and their types", caption)
+        print_table(table.without("head") if every else table, "what the head does" if every else "heads and their types", caption)
     else:
         typer.echo(caption)
 

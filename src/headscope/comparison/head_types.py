@@ -12,7 +12,7 @@ import numpy as np
 from headscope.core.heads import HeadId
 from headscope.measures import Measure
 from headscope.results.head_labels import evidence, head_labels
-from headscope.results.head_types import NAMES
+from headscope.results.head_types import NAMES, types_read
 from headscope.results.results import Results
 from headscope.stats.inference import SHARE, Support, interval
 from headscope.stats.resampled import Resampled
@@ -45,7 +45,8 @@ def type_shares(results: Results, measures: Sequence[Measure]) -> dict[str, Type
     """By type, in the order of their declaration; types that none of the measures is read for are left out."""
     labels = head_labels(results, measures=[measure.name for measure in measures])
     size = results.layout.size
-    found = [one for measure in measures for one in evidence(results, measure)]
+    read = types_read([measure.name for measure in measures])
+    found = [one for measure in measures for one in evidence(results, measure, read)]
     draws = max((len(one.excess) for one in found), default=1)
     shares = {}
     for name in (name for name in NAMES if name in labels.measured):
@@ -55,7 +56,7 @@ def type_shares(results: Results, measures: Sequence[Measure]) -> dict[str, Type
             above[: len(one.excess), one.heads] |= one.excess > one.type.margin
         values: Float64[np.ndarray, "replicate+1 1"] = above.mean(1, keepdims=True)
         support = [one.scores.support for one in of_type or found if len(one.heads)]  # no head is chosen for a label: those of all else
-        documents, effective = ((min(getattr(of, part).min() for of in support) if support else 0) for part in ("documents", "effective"))
+        documents, effective = ((max(getattr(of, part).max() for of in support) if support else 0) for part in ("documents", "effective"))
         resampled = Resampled(
             name,
             values,

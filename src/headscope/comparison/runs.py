@@ -83,8 +83,8 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
         left_out += _champions(levels["best"], measure.name, champions)
     shares = [type_shares(run, measures) for run in runs]
     for name in (name for name in shares[0] if all(name in of_run for of_run in shares)):
-        each = [of_run[name] for of_run in shares]
-        levels["types"].add([{"type": name}], [share.share for share in each], [{"heads": share.told} for share in each])
+        of_type = [of_run[name] for of_run in shares]
+        levels["types"].add([{"type": name}], [one.share for one in of_type], [{"heads": one.told} for one in of_type])
     drawn = all(run.manifest["settings"]["replicates"] for run in runs)
     told = dict.fromkeys(PAIRED if alike else APART for alike in paired) if drawn else {NONE: None}
     return Comparison(

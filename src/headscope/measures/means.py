@@ -305,14 +305,16 @@ def means_of(state: State, site_of: Int[np.ndarray, "head"]) -> Float64[np.ndarr
 
 
 def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
-    return _drawn_even(state)[0]
+    even: Float64[np.ndarray, "quantity site"] = _drawn_even(state)[0]
+    return even
 
 
 def _drawn_even(state: State) -> Float64[np.ndarray, "replicate quantity site"]:
     """The baseline on the data and in every replicate; that of the data in all where a run kept no other."""
     even, weight = state["even"], state["weight"]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return even / weight if even.ndim == weight.ndim else np.broadcast_to(even / weight[0], weight.shape)
+        drawn: Float64[np.ndarray, "replicate quantity site"] = even / (weight if even.ndim == weight.ndim else weight[0])
+    return np.broadcast_to(drawn, weight.shape)
 
 
 def _by_document(

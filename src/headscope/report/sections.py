@@ -72,7 +72,7 @@ _TOLD = {"next": "positions", "previous": "positions", "broad": "entropy", "[CLS
 
 
 def absent_quantities(results: Results) -> frozenset[str]:
-    """Quantities that mean nothing to the model: the next token of a causal one, special tokens that it does not have."""
+    """Quantities that mean nothing to the model: the next token of a causal one, and special tokens that it lacks."""
     special = results.special_tokens
     absent = {"next": results.layout.causal, "to_cls": special.opening is None, "to_sep": special.closing is None}
     return frozenset(quantity for quantity, is_absent in absent.items() if is_absent)

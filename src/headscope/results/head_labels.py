@@ -14,7 +14,7 @@ from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
 from headscope.measures.relations import Relations
 from headscope.measures.resolver import Resolver
-from headscope.results.head_types import NAMES, ORDER, TYPES, HeadType
+from headscope.results.head_types import NAMES, ORDER, TYPES, HeadType, types_read
 from headscope.results.held_out import held_out
 from headscope.results.results import Results
 from headscope.results.skills import is_opening
@@ -44,12 +44,14 @@ class Evidence:
     @cached_property
     def excess(self) -> Float64[np.ndarray, "replicate+1 item"]:
         """By how much values are above what their intervals must exceed."""
-        return self.scores.values - self.type.bar(self.baseline)
+        excess: Float64[np.ndarray, "replicate+1 item"] = self.scores.values - self.type.bar(self.baseline)
+        return excess
 
     @property
     def above(self) -> Bool[np.ndarray, "item"]:
         """Whether the value itself is far enough above, whatever its interval."""
-        return self.excess[0] > self.type.margin
+        above: Bool[np.ndarray, "item"] = self.excess[0] > self.type.margin
+        return above
 
     @cached_property
     def p(self) -> Float64[np.ndarray, "item"]:
@@ -179,7 +181,9 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
     """
     _check_same_model(runs)
     layout = runs[0].layout
-    found = [one for run, measure in _sources(runs, measures) for one in evidence(run, measure, types)]
+    sources = list(_sources(runs, measures))
+    read = types_read([measure.name for _, measure in sources], types)
+    found = [one for run, measure in sources for one in evidence(run, measure, read)]
     heads = layout.ids()
     p = np.concatenate([one.p for one in found]) if found else np.zeros(0)
     certain = bool(np.isfinite(p).any())
@@ -213,15 +217,15 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
         tuple(heads),
         tuple(label for _, label in labels if once[label.head, label.type.name, label.word] is label),
         int(np.isfinite(p).sum()),
-        frozenset(one.type.name for one in found) | _read(runs, measures, types),
+        frozenset(type.name for type in read),
         certain,
         " + ".join(run.signature for run in runs),
         tuple(_twice(runs)),
     )
 
 
-def evidence(results: Results, measure: Measure, types: Sequence[HeadType] = TYPES) -> Iterator[Evidence]:
-    """What a measure of a run says of all types that read it. Heads without a case are left out."""
+def evidence(results: Results, measure: Measure, types: Sequence[HeadType]) -> Iterator[Evidence]:
+    """What a measure of a run says of those types that read it. Heads without a case are left out."""
     state, layout, ids = results.state(measure.name), results.layout, results.layout.ids()
     for type in (type for type in types if type.measure == measure.name):
         if not type.words and isinstance(measure, Relations | Resolver):
@@ -275,11 +279,6 @@ def _twice(runs: Sequence[Results]) -> Iterator[str]:
         having = [run for run in runs if name in run.measures]
         if len(having) > 1:
             yield f"{name}: of {len(having)} runs that measured it, {having[0].path or 'the first'} is read"
-
-
-def _read(runs: Sequence[Results], measures: Sequence[str] | None, types: Sequence[HeadType]) -> set[str]:
-    names = {measure.name for _, measure in _sources(runs, measures)}
-    return {type.name for type in types if type.measure in names}
 
 
 def _check_same_model(runs: Sequence[Results]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,6 +44,7 @@ class HeadType:
     control: str = ""
     order: Order = "specific"
     remedy: str = ""  # what to add to `headscope run`
+    unless: str = ""  # a measure that says the same: where a run has it, this declaration is not read
     any_label: str = ""  # what a definition calls the labels of a measure that has labels
 
     def bar(self, baseline: np.ndarray) -> np.ndarray:
@@ -53,7 +54,7 @@ class HeadType:
         return bar
 
     def definition(self, without: Collection[str] = ()) -> str:
-        """What a head of this type does, with the threshold; quantities that mean nothing to a model can be left out."""
+        """What a head of this type does, with the threshold, `without` quantities that mean nothing to a model."""
         words = list(dict.fromkeys(word for quantity, word in self.words.items() if quantity not in without)) or [self.any_label]
         told = self.about.format(what=words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}")
         return f"{told}, and scores more than {self.margin:g} above its baseline" if self.margin else told
@@ -144,6 +145,17 @@ TYPES: tuple[HeadType, ...] = (
         remedy="--measures tokens",
     ),
     HeadType(
+        "sink",
+        "sinks",
+        "gives more than half of its attention to a sink: {what}",
+        {"to_first": "first token"},
+        _ONE_TEXT,
+        least=HALF,
+        order="sink",
+        unless="tokens",
+        remedy="--measures tokens",
+    ),
+    HeadType(
         "broad",
         "entropy",
         f"spreads its attention: its entropy is above {BROAD:.0%} of even attention's",
@@ -154,3 +166,8 @@ TYPES: tuple[HeadType, ...] = (
     ),
 )
 NAMES = tuple(dict.fromkeys(type.name for type in TYPES))
+
+
+def types_read(measures: Collection[str], types: Iterable[HeadType] = TYPES) -> list[HeadType]:
+    """The declarations that are read of runs with these measures."""
+    return [type for type in types if type.measure in measures and type.unless not in measures]
