@@ -18,9 +18,10 @@ from headscope.errors import RunError
 from headscope.measures import REGISTRY, make
 from headscope.measures.means import HeadMeans
 from headscope.models.model import Model
-from headscope.results.head_labels import COLUMNS, LEVEL, HeadLabels, evidence, head_labels
+from headscope.results.cross_fitting import cross_fitted
+from headscope.results.head_evidence import evidence
+from headscope.results.head_labels import COLUMNS, LEVEL, HeadLabels, head_labels
 from headscope.results.head_types import BROAD, CLEARLY, HALF, NAMES, TYPES
-from headscope.results.held_out import held_out
 from headscope.stats.bootstrap import GROUPS, key_of, poisson_weights
 from headscope.stats.inference import p_value
 from headscope.stats.significance import holm
@@ -177,7 +178,9 @@ def test_heads_of_relations_are_chosen_on_other_documents() -> None:
     rules = rng.binomial(n[:, None], [0.35, 0.3], (30, 2))
     state = contest_state(measure, LAYOUT, "obj", n, answers, rules)
     found = {
-        (one.direction, int(head)): (one, i) for one in held_out(measure.contests, state, LAYOUT, 0.1) for i, head in enumerate(one.heads)
+        (one.direction, int(head)): (one, i)
+        for one in cross_fitted(measure.contests, state, LAYOUT, 0.1)
+        for i, head in enumerate(one.heads)
     }
     group = [key_of(name) % GROUPS for name in names_of(30)]
     used = sorted(set(group))
@@ -220,6 +223,22 @@ def test_one_label_counts_once_in_its_better_direction() -> None:
     run = labelled(LAYOUT, states={"relations": contest_state(measure, LAYOUT, "obj", np.full(20, 10), answers, rules)})
     (label,) = head_labels(run).labels
     assert (label.quantity, label.what, label.value) == ("obj (head-to-dep)", "obj", 0.9)
+
+
+def test_kinds_of_mentions_are_labels_of_their_own_and_one_word_in_pictures() -> None:
+    measure: Any = make("coreference")
+    n, answers = np.full(20, 10), np.zeros((20, 2, LAYOUT.size), dtype=np.int64)
+    answers[:, 0, 1] = 9
+    rules = np.full((20, len(measure.contests.rules)), 2)
+    state = contest_state(measure, LAYOUT, "pronoun", n, answers, rules)
+    other = contest_state(measure, LAYOUT, "proper", n, answers - (answers > 0), rules)
+    state = state.merge(other)
+    found = head_labels(labelled(LAYOUT, states={"coreference": state}))
+    assert [(label.type.name, label.what, label.value) for label in found.labels] == [
+        ("coreference", "pronoun", 0.9),
+        ("coreference", "proper", 0.8),
+    ]
+    assert found.words() == [(), ("coreference",), (), ()]
 
 
 def test_without_intervals_pictures_follow_the_values_and_the_table_is_empty() -> None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from headscope.core.heads import HeadId
 from headscope.measures import Measure
-from headscope.results.head_labels import evidence, head_labels
+from headscope.results.head_evidence import evidence
+from headscope.results.head_labels import head_labels
 from headscope.results.head_types import NAMES, types_read
 from headscope.results.results import Results
 from headscope.stats.inference import SHARE, Support, interval

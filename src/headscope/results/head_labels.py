@@ -12,60 +12,18 @@ import numpy as np
 from headscope.core.heads import HeadId, find_head
 from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
-from headscope.measures.relations import Relations
-from headscope.measures.resolver import Resolver
+from headscope.results.head_evidence import Evidence, evidence
 from headscope.results.head_types import NAMES, ORDER, TYPES, HeadType, types_read
-from headscope.results.held_out import held_out
 from headscope.results.results import Results
-from headscope.results.skills import is_opening
 from headscope.results.table import Table
-from headscope.stats.inference import FEWEST, p_value
-from headscope.stats.resampled import Resampled
+from headscope.stats.inference import FEWEST
 from headscope.stats.significance import holm
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float64, Int64
+    from jaxtyping import Bool
 
 LEVEL = 0.05  # of all labels of all heads together, after Holm's correction
 COLUMNS = ("kind", "layer", "head", "label", "quantity", "value", "low", "high", "n", "documents", "baseline", "survives")
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a run says of some heads and one quantity of a type, on the data and in every replicate."""
-
-    type: HeadType
-    word: str  # what pictures call such a head
-    what: str  # what the quantity is of, beside its type: a relation, a token; "" where the type says it
-    heads: Int64[np.ndarray, "item"]  # on the head axis
-    scores: Resampled
-    baseline: Float64[np.ndarray, "replicate+1 item"]
-
-    @cached_property
-    def excess(self) -> Float64[np.ndarray, "replicate+1 item"]:
-        """By how much values are above what their intervals must exceed."""
-        excess: Float64[np.ndarray, "replicate+1 item"] = self.scores.values - self.type.bar(self.baseline)
-        return excess
-
-    @property
-    def above(self) -> Bool[np.ndarray, "item"]:
-        """Whether the value itself is far enough above, whatever its interval."""
-        above: Bool[np.ndarray, "item"] = self.excess[0] > self.type.margin
-        return above
-
-    @cached_property
-    def p(self) -> Float64[np.ndarray, "item"]:
-        """The two-sided p of the excess, 1 where it is too small: below .05 where the 95 % interval is above 0."""
-        p = p_value(self.excess[0], self.excess[1:], self.scores.support)
-        return np.where(np.isfinite(p) & ~self.above, 1.0, p)
-
-    @property
-    def survives(self) -> Float64[np.ndarray, "item"]:
-        """The share of the replicates in which the value is far enough above."""
-        drawn = np.isfinite(self.excess[1:])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share: Float64[np.ndarray, "item"] = (drawn & (self.excess[1:] > self.type.margin)).sum(0) / drawn.sum(0)
-        return share
 
 
 @dataclass(frozen=True)
@@ -180,42 +138,23 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
     of the values alone, and `certain` is False. `measures` are those that are read, by default all.
     """
     _check_same_model(runs)
-    layout = runs[0].layout
+    heads = runs[0].layout.ids()
     sources = list(_sources(runs, measures))
     read = types_read([measure.name for _, measure in sources], types)
     found = [one for run, measure in sources for one in evidence(run, measure, read)]
-    heads = layout.ids()
-    p = np.concatenate([one.p for one in found]) if found else np.zeros(0)
+    p = np.concatenate([np.zeros(0), *(one.p for one in found)])
     certain = bool(np.isfinite(p).any())
-    holds = (
-        np.nan_to_num(holm(p), nan=1.0) < LEVEL if certain else np.concatenate([one.above for one in found] or [np.zeros(0, dtype=bool)])
-    )
-    labels: list[tuple[float, HeadLabel]] = []
-    for one, kept in zip(found, np.split(holds, np.cumsum([len(one.heads) for one in found])[:-1]), strict=True) if found else ():
-        low, high = one.scores.bounds()
-        for item in np.flatnonzero(kept):
-            value, baseline = float(one.scores.values[0, item]), float(one.baseline[0, item])
-            label = HeadLabel(
-                heads[one.heads[item]],
-                one.type,
-                one.word,
-                one.what,
-                one.scores.quantity,
-                value,
-                float(low[item]),
-                float(high[item]),
-                round(one.scores.n[item]),
-                int(one.scores.support.documents[item]),
-                baseline,
-                float(one.survives[item]),
-            )
-            labels.append((value - baseline, label))
+    holds = np.nan_to_num(holm(p), nan=1.0) < LEVEL if certain else np.concatenate([np.zeros(0, dtype=bool), *(one.above for one in found)])
+    parts = np.split(holds, np.cumsum([len(one.heads) for one in found]))
+    labels = [label for one, kept in zip(found, parts, strict=False) for label in _labels(one, kept, heads)]
     place = {head: number for number, head in enumerate(heads)}
-    labels.sort(key=lambda item: (place[item[1].head], ORDER.index(item[1].type.order), -round(item[0], 6), item[1].quantity))
-    once = {(label.head, label.type.name, label.word): label for _, label in reversed(labels)}  # of two directions the better one
+    labels.sort(
+        key=lambda label: (place[label.head], ORDER.index(label.type.order), -round(label.value - label.baseline, 6), label.quantity)
+    )
+    once = {(label.head, label.type, label.what): label for label in reversed(labels)}  # of two directions the better one
     return HeadLabels(
         tuple(heads),
-        tuple(label for _, label in labels if once[label.head, label.type.name, label.word] is label),
+        tuple(label for label in labels if once[label.head, label.type, label.what] is label),
         int(np.isfinite(p).sum()),
         frozenset(type.name for type in read),
         certain,
@@ -224,25 +163,24 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
     )
 
 
-def evidence(results: Results, measure: Measure, types: Sequence[HeadType]) -> Iterator[Evidence]:
-    """What a measure of a run says of those types that read it. Heads without a case are left out."""
-    state, layout, ids = results.state(measure.name), results.layout, results.layout.ids()
-    for type in (type for type in types if type.measure == measure.name):
-        if not type.words and isinstance(measure, Relations | Resolver):
-            for one in held_out(measure.contests, state, layout, type.margin):
-                yield Evidence(type, one.label if type.name == "syntactic" else type.measure, one.label, one.heads, one.scores, one.rule)
-            continue
-        known = {scores.quantity: scores for scores in measure.resampled(state, layout)}
-        for quantity, word in type.words.items():
-            if quantity not in known or is_opening(results[measure.name], quantity):
-                continue
-            scores = known[quantity]
-            heads = np.array([at for at, head in enumerate(ids) if head.kind in type.kinds and scores.n[at] > 0], dtype=np.int64)
-            baseline = np.zeros_like(scores.values) if scores.baseline is None else scores.baseline
-            if type.control and (control := known.get(f"{quantity}{type.control}")) is not None:
-                baseline = np.fmax(baseline, control.values)
-            of_heads = Resampled(quantity, scores.values[:, heads], scores.support[heads], scores.n[heads], scores.make_interval)
-            yield Evidence(type, word, "" if word == type.name else word, heads, of_heads, baseline[:, heads])
+def _labels(one: Evidence, kept: Bool[np.ndarray, "item"], heads: Sequence[HeadId]) -> Iterator[HeadLabel]:
+    """The labels of the heads that are kept."""
+    low, high = one.scores.bounds()
+    for item in np.flatnonzero(kept).tolist():
+        yield HeadLabel(
+            head=heads[one.heads[item]],
+            type=one.type,
+            word=one.word,
+            what=one.what,
+            quantity=one.scores.quantity,
+            value=float(one.scores.values[0, item]),
+            low=float(low[item]),
+            high=float(high[item]),
+            n=round(one.scores.n[item]),
+            documents=int(one.scores.support.documents[item]),
+            baseline=float(one.baseline[0, item]),
+            survives=float(one.survives[item]),
+        )
 
 
 def readable_labels(results: Results) -> HeadLabels | None:

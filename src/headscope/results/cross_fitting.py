@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class CrossFitted:
     """What heads score for a label in one direction on documents that had no part in choosing them, beside what the
     best rule, chosen likewise, scores on the same documents; on the data and in every replicate.
     """
@@ -33,7 +33,7 @@ class HeldOut:
     rule: Float64[np.ndarray, "replicate+1 item"]
 
 
-def held_out(contests: Contests, state: State, layout: HeadLayout, margin: float) -> Iterator[HeldOut]:
+def cross_fitted(contests: Contests, state: State, layout: HeadLayout, margin: float) -> Iterator[CrossFitted]:
     """For each label and direction, the heads that some fold's other documents choose, scored on that fold.
 
     A head is chosen where it beats the best rule of the same documents by more than `margin`. The rule of a fold is
@@ -62,7 +62,7 @@ def held_out(contests: Contests, state: State, layout: HeadLayout, margin: float
                     heads = np.array(flat)[entrants[own] % len(flat)]
                     quantity = contests.quantity(label, direction)
                     scores = Resampled(quantity, values[:, own], support[own], cases.sum(0)[own].astype(np.float64), share_interval)
-                    yield HeldOut(label, name, heads, scores, rules[:, own])
+                    yield CrossFitted(label, name, heads, scores, rules[:, own])
 
 
 def _chosen(
