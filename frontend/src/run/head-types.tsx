@@ -36,7 +36,7 @@ export function Labels({ run, at }: { run: Run; at: number }): JSX.Element | nul
 export function HeadTypes({ run, onSelect }: { run: Run; onSelect: (head: string) => void }): JSX.Element | null {
   const [type, setType] = useState("");
   const [order, setOrder] = useState<{ by: Column; down: boolean }>({ by: "head", down: false });
-  if (!run.types) return null;
+  if (!run.types) return <p class="hs-about">The states of this run cannot be read: there are no labels without them.</p>;
   const heads = allHeads(run.sites), all = run.types.labels;
   const types = [...new Set(all.map((label) => label.type))];
   const count = (name: string): number => new Set(all.filter((label) => label.type === name).map(({ head }) => head)).size;
