@@ -23,7 +23,10 @@ from headscope.measures import DEFAULT
 from headscope.models.load import load
 from scale import write
 
-WAYS: dict[str, dict[str, Any]] = {"windows of 128 tokens": {"unit": "document", "overlong": "window"}, "sentences": {"unit": "sentence", "overlong": "drop"}}
+WAYS: dict[str, dict[str, Any]] = {
+    "windows of 128 tokens": {"unit": "document", "overlong": "window"},
+    "sentences": {"unit": "sentence", "overlong": "drop"},
+}
 
 
 def saved(folder: Path, shape: dict[str, int]) -> Path:

@@ -9,6 +9,7 @@ import { ContestFigure } from "./run/contest";
 import { Curves } from "./run/curves";
 import { Explorer } from "./run/explorer";
 import { HeadMapView } from "./run/head-map";
+import { HeadTypes } from "./run/head-types";
 import { HeadTreeView } from "./run/head-tree";
 import { Sections } from "./run/sections";
 import type { LiveData } from "./text/live";
@@ -61,6 +62,7 @@ export function mountRun(root: ParentNode, run: Run, options: { head?: string | 
       const { view, figure, kind, measure } = element.dataset;
       if (view === "explorer") draw(element, <Explorer run={run} source={source} head={head} onSelect={select} />);
       if (view === "map" && run.map) draw(element, <HeadMapView run={run} selected={head} onSelect={jump} />);
+      if (view === "types") draw(element, <HeadTypes run={run} onSelect={jump} />);
       if (view === "tree" && run.tree) draw(element, <HeadTreeView run={run} selected={head} onSelect={jump} />);
       const curves = run.curves.find((f) => f.name === figure && f.kind === kind);
       if (view === "curves" && curves) draw(element, <Curves run={run} figure={curves} onSelect={jump} />);

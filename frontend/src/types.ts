@@ -150,6 +150,22 @@ export interface Slice {
   quantities: Quantity[];
 }
 
+/** A label of a head that holds with an interval: what type of head it is, and the number that says so. */
+export interface HeadLabel {
+  head: number; // its place among all heads
+  type: string; // "syntactic", "sink"
+  what: string; // "obj", "[SEP]"; "" where the type says it
+  about: string; // a sentence without its subject: "attends to an earlier copy of the token"
+  quantity: string; // as in the tables
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  baseline: number | null;
+  n: number;
+  documents: number;
+  survives: number | null; // share of the samples of documents in which it holds
+}
+
 export interface Run {
   name: string;
   model: string;
@@ -162,6 +178,7 @@ export interface Run {
   layers: LayerCurve[];
   curves: CurvesFigure[];
   contests: Contest[];
+  types: { labels: HeadLabel[]; rule: string; unmeasured: string } | null; // labels by head, most telling first; null where states cannot be read
   texts: Text[];
   stacks: { text: number; maps: Packed }[]; // texts with the maps of every head
   examples: Example[];

@@ -52,12 +52,12 @@ def test_the_tree_is_walked_and_chosen_from(report: str, run: hs.Run, visitor: V
     assert page.url.endswith(f"#head={leaves[2]}")
 
 
-def test_the_card_has_all_labels_and_the_neighbours_of_the_corpus(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_the_card_has_the_neighbours_of_the_corpus(report: str, run: hs.Run, visitor: Visitor) -> None:
     found = alike(run.results)
     head = next(head for head, labels in zip(found.heads, found.behaviours, strict=True) if labels)
     page = visitor.open(f"{report}#head={head}", offline=True)
     card = page.locator(".hs-card")
-    assert f"Labels: {', '.join(found.behaviours[found.place(head)])}." in card.inner_text()
+    assert "No label of this head holds with an interval." in card.inner_text(), "40 sentences are of few documents"
     (near, distance), *_ = found.neighbours(head)
     assert f"{near} {distance:.3f}" in card.locator(".hs-near li").first.inner_text()
 

@@ -72,6 +72,32 @@ def test_a_head_is_chosen_and_looked_at(report: str, run: hs.Run, visitor: Visit
     assert again.locator(".hs-card .hs-examples .hs-frame").count() >= 2
 
 
+def test_types_of_heads_are_sorted_filtered_and_lead_to_the_head(tmp_path: Path, visitor: Visitor) -> None:
+    run = hs.run("mini-decoder", "repeats:20x8", ["sequences", "tokens"], replicates=100, gallery=0)
+    labels = run.results.head_labels
+    page = visitor.open(run.report(tmp_path / "report.html").as_uri(), offline=True)
+    part = page.locator("#types")
+    rows = part.locator("tbody tr")
+    named = {str(label.head) for label in labels.sure}
+    assert rows.count() == len(named) < len(labels.heads)
+    assert "after Holm's correction" in part.inner_text()
+    assert "Not measured: syntactic (--measures relations)" in part.inner_text()
+    part.get_by_label("type", exact=True).select_option("induction")
+    heads = list(map(str, labels.of_type("induction")))
+    assert rows.locator("td:first-child").all_inner_texts() == heads
+    part.get_by_role("button", name="value").click()
+    values = {str(label.head): label.value for label in labels.sure if label.type.name == "induction"}
+    assert rows.locator("td:first-child").all_inner_texts() == sorted(heads, key=lambda head: -round(values[head], 6))
+    assert part.get_by_role("columnheader", name="value").get_attribute("aria-sort") == "descending"
+    saved = downloaded(page, part.get_by_role("button", name="save the types of heads as CSV"))
+    assert len(saved.decode().splitlines()) == 1 + len(labels.sure)
+    rows.first.get_by_role("button").click()
+    chips = page.locator(".hs-card .hs-labels li").all_inner_texts()
+    assert chips[0].startswith("induction")
+    assert any(chip.startswith("sink: first token") for chip in chips)
+    assert violations(page) == []
+
+
 def test_the_grid_shows_a_slice(tmp_path: Path, visitor: Visitor) -> None:
     """A choice beside the quantity recolours the grid; how many documents a slice has is said."""
     documents = [replace(document, metadata={"genre": ("news", "diary")[number % 3 == 0]}) for number, document in enumerate(excerpt(7))]

@@ -43,8 +43,8 @@ def planted() -> np.ndarray:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("alike") / "run"
-    several = {"documents": [*"abcdefgh"], "replicates": 20, "gallery": 0}
-    hs.measure([planted()] * 8, [TOKENS] * 8, ["distances", "tokens"], out=out, **several)  # type: ignore[arg-type]
+    several = {"documents": [*"abcdefghijkl"], "replicates": 20, "gallery": 0}
+    hs.measure([planted()] * 12, [TOKENS] * 12, ["distances", "tokens"], out=out, **several)  # type: ignore[arg-type]
     return out
 
 
@@ -118,7 +118,7 @@ def test_sums_and_single_documents() -> None:
 def test_the_command_tells_everything(folder: Path) -> None:
     text = call("alike", folder, "--groups", "2", "--epsilon", "0.01", "--pairs", "3")
     run = hs.open_run(folder)
-    assert text.startswith("6 heads of encoder attention, 40 rows; Jensen-Shannon divergences in nats\n")
+    assert text.startswith("6 heads of encoder attention, 60 rows; Jensen-Shannon divergences in nats\n")
     assert layers_sentence(run.results, "encoder") in text
     assert twins_sentence(run.results, "encoder") in text
     assert "Closer than 0.01: 4 of 6 heads have a twin\n  1-1 1-2\n  2-1 2-2\n" in text

@@ -4,6 +4,7 @@ the tree.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,21 +111,24 @@ def test_both_directions_of_figure_6_have_one_scale(run: hs.Run, six: hs.Run) ->
         assert axes.get_ylim()[0] < drawn[:, 1].min() < drawn[:, 1].max() < axes.get_ylim()[1]
 
 
-def test_the_best_heads_of_labels_are_named_where_they_are(run: hs.Run) -> None:
-    axes = draw("clark6", run.results).axes[0]
+def test_heads_of_other_types_are_named_where_they_are(run: hs.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {5: "obj", 6: "obj", 40: "induction", 77: "coreference", 78: "nmod:poss", 140: "case"}
     found = alike(run.results)
+    found = replace(found, behaviours=tuple((names[at],) if at in names else labels for at, labels in enumerate(found.behaviours)))
+    monkeypatch.setattr("headscope.figures.alike.alike", lambda *_: found)
+    axes = draw("clark6", run.results).axes[0]
     points = found.embed().points
     surface = {"next", "previous", "broad", "[CLS]", "[SEP]", "punctuation", ""}
     expected = {
         f"{head} {label}": point for head, label, point in zip(found.heads, found.labels, points, strict=True) if label not in surface
     }
-    assert len(expected) >= 3, "a run with relations has heads that are best at some"
+    assert len(expected) >= len(names)
     written = {text.get_text(): text for text in axes.texts}
     assert set(written) == set(expected)
     for name, text in written.items():
         assert isinstance(text, Annotation)
         assert_allclose(text.xy, expected[name])
-    assert f"best of a label, named ({len(expected)})" in clouds(axes)
+    assert f"another type, named ({len(expected)})" in clouds(axes)
     boxes = list(written_in(axes).values())
     for number, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[:number]), "names cover each other"

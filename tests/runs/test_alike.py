@@ -15,9 +15,9 @@ import headscope as hs
 from headscope.comparison.alike import alike
 from headscope.core.heads import HeadId, HeadLayout, Kind, Site
 from headscope.errors import MeasureError, RunError
-from headscope.results.behaviour import REFERENCE, Thresholds
 from headscope.results.results import Results
 from headscope.results.table import Table
+from helpers.labelled import labelled
 
 Matrix = NDArray[np.float64]
 ENCODER = HeadLayout((Site("encoder", 0, 3, 3, ""), Site("encoder", 1, 3, 3, "")))
@@ -44,28 +44,21 @@ def pairs_of(layout: HeadLayout, matrices: dict[Kind, Matrix], n: int = 500) -> 
 
 def results(layout: HeadLayout, **tables: Table) -> Results:
     sites = [{"kind": site.kind, "layer": site.layer + 1, "heads": site.heads, "kv_heads": site.kv_heads} for site in layout.sites]
-    return Results({"signature": "made by hand", "sites": sites, "measures": {"entropy": {"base": "bits"}}}, tables)
+    return Results({"signature": "made by hand", "sites": sites, "measures": {}}, tables)
 
 
 def six(**tables: Table) -> Results:
     return results(ENCODER, distances_pairs=pairs_of(ENCODER, {"encoder": line()}), **tables)
 
 
-def habits() -> Table:
-    return Table.of(
-        {
-            "kind": ["encoder"] * 12,
-            "layer": [1, 1, 1, 2, 2, 2] * 2,
-            "head": [1, 2, 3, 1, 2, 3] * 2,
-            "quantity": ["to_sep"] * 6 + ["to_punct"] * 6,
-            "value": [0.9, 0.65, 0.2, 0.0, 0.0, 0.0, 0.7, 0.0, 0.0, 0.0, 0.55, 0.0],
-            "baseline": [0.1] * 12,
-        }
-    )
+def habits() -> Results:
+    """A run with distances and tokens, in which some heads look at [SEP] or at punctuation."""
+    shown = {"to_sep": [0.9, 0.65, 0.2, 0.0, 0.0, 0.0], "to_punct": [0.7, 0.0, 0.0, 0.0, 0.55, 0.0]}
+    return labelled(ENCODER, tables={"distances_pairs": pairs_of(ENCODER, {"encoder": line()})}, tokens=shown)
 
 
 def test_what_a_run_knows_of_its_heads() -> None:
-    found = alike(six(tokens=habits()))
+    found = alike(habits())
     assert found.kind == "encoder"
     assert [str(head) for head in found.heads] == SIX
     assert_array_equal(found.distances, line())
@@ -73,7 +66,6 @@ def test_what_a_run_knows_of_its_heads() -> None:
     assert found.n == 500
     assert found.behaviours == (("[SEP]", "punctuation"), ("[SEP]",), (), (), ("punctuation",), ())
     assert found.labels == ("[SEP]", "[SEP]", "", "", "punctuation", "")
-    assert alike(six(tokens=habits()), thresholds=Thresholds(sep=0.8, punct=0.6)).labels == ("[SEP]", "", "", "", "", "")
 
 
 def test_of_a_run() -> None:
@@ -92,14 +84,6 @@ def test_rows_in_any_order_give_the_same() -> None:
     table = pairs_of(ENCODER, {"encoder": line()})
     mixed = Table(table.arrow.take(np.random.default_rng(0).permutation(len(table))))
     assert_array_equal(alike(results(ENCODER, distances_pairs=mixed)).distances, line())
-
-
-def test_entropies_in_bits_are_known_as_such() -> None:
-    """5 bits are 3.5 nats, 6 are 4.2."""
-    rows = list(zip([1, 1, 1, 2, 2, 2], [1, 2, 3, 1, 2, 3], [5.0, 6.0, 1.0, 1.0, 1.0, 1.0], strict=True))
-    layer, head, value = map(list, zip(*rows, strict=True))
-    entropy = {"kind": ["encoder"] * 6, "layer": layer, "head": head, "quantity": ["entropy"] * 6, "value": value, "baseline": [8.0] * 6}
-    assert alike(six(entropy=Table.of(entropy)), thresholds=REFERENCE).labels == ("", "broad", "", "", "", "")
 
 
 def test_neighbours() -> None:
@@ -160,7 +144,7 @@ def test_points_and_groups() -> None:
 
 
 def test_the_table_has_a_row_a_head() -> None:
-    found = alike(six(tokens=habits()))
+    found = alike(habits())
     table = found.table()
     assert table.columns == ["kind", "layer", "head", "x", "y", "group", "silhouette", "neighbour", "distance", "label", "labels"]
     assert table.metadata == {"signature": "made by hand"}
@@ -209,7 +193,7 @@ def test_of_several_kinds_the_one_with_the_most_heads() -> None:
 
 def test_runs_without_distances_say_so() -> None:
     with pytest.raises(RunError, match=r"the run has no distances\. Run again with --measures distances"):
-        alike(results(ENCODER, tokens=habits()))
+        alike(results(ENCODER))
     with pytest.raises(RunError, match=r"no distances of cross attention\. It has those of encoder"):
         alike(six(), "cross")
     gap = Table(pairs_of(ENCODER, {"encoder": line()}).arrow.slice(1))

@@ -11,13 +11,13 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import jensenshannon
 
 import headscope as hs
-from headscope.core.heads import HeadId, HeadLayout, Site
+from headscope.core.heads import HeadId
 from headscope.core.tally import Tally
 from headscope.encoding.texts import Encoder
 from headscope.gallery.texts import look
 from headscope.models.model import Model
-from headscope.results.behaviour import behaviours, surely
 from headscope.results.gallery import Example
+from headscope.results.skills import surely
 from headscope.results.table import Table
 from helpers.galleries import CORPUS, DOCUMENTS, Map, gallery_of, load_small, weights
 
@@ -145,26 +145,14 @@ def test_distances_are_those_of_the_texts(tmp_path: Path) -> None:
         assert [distance for _, distance in near] == [float(gallery.distances[head, other]) for other, _ in near]
 
 
-def test_behaviours_follow_the_tables(gallery_run: hs.Run) -> None:
+def test_the_points_have_the_first_labels_of_the_heads(gallery_run: hs.Run) -> None:
     points = gallery_of(gallery_run).points
     assert points is not None
-    for place, label in enumerate(points.behaviour):
-        name = {"previous": "previous", "next": "next", "[SEP]": "to_sep", "[CLS]": "to_cls"}.get(label)
-        if name is not None:
-            measure = "tokens" if name.startswith("to_") else "positions"
-            assert gallery_run[measure].table.where(quantity=name)["value"][place] > 0.5
-        elif label not in ("", "broad"):
-            best = [row for row in gallery_run.results["relations_best"] if row["label"] == label] or list(
-                gallery_run.results["coreference_best"]
-            )
-            assert any(str(HeadId("encoder", place // 12, place % 12)) in row["heads"].split(" | ") and row["lift"] > 0 for row in best)
-    for place, value in enumerate(gallery_run["positions"].table.where(quantity="previous")["value"]):
-        assert value <= 0.5 or points.behaviour[place] not in ("", "broad")
+    assert points.behaviour == tuple(next(iter(words), "") for words in gallery_run.results.head_labels.words())
+    assert any(points.behaviour)
 
 
 @pytest.mark.parametrize(("lift", "low", "sure"), [(0.2, 0.1, True), (0.2, -0.1, False), (0.2, np.nan, False), (0.0, 0.0, False)])
 def test_only_what_is_sure_names_a_head(lift: float, low: float, sure: bool) -> None:
     best = Table.of({"label": ["all", "obj"], "heads": ["1-1", "1-2"], "lift": [lift] * 2, "lift_low": [low] * 2})
     assert [surely(row) for row in best] == [sure] * 2
-    layout = HeadLayout((Site("encoder", 0, 2, 2, ""),))
-    assert behaviours({"relations_best": best}, layout) == [(), ("obj",) if sure else ()]

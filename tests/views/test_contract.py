@@ -53,6 +53,10 @@ def test_a_run_is_as_the_views_read_it(run: hs.Run) -> None:
         assert data[part]
         agrees(data[part][0], interface)
     agrees(data["texts"][0]["source"], "Side")
+    labels = run.results.head_labels
+    assert len(data["types"]["labels"]) == len(labels.sure)
+    for label in data["types"]["labels"]:
+        agrees(label, "HeadLabel")
     assert data["slices"] is None
     needed, _ = fields("Best")
     assert needed <= set(data["contests"][0]["rows"][0])

@@ -18,6 +18,7 @@ import type { Cell } from "../ui/save";
 import { csvFile } from "../ui/save";
 import { Examples } from "./examples";
 import { bestLabels, isContest, sentence } from "./head-summary";
+import { Labels } from "./head-types";
 
 const LABELS = 8; // listed of what a head is best at
 
@@ -40,7 +41,7 @@ export function HeadCard(props: { run: Run; source: MapSource; head: string; onS
         <nav aria-label="other heads">{step(-1)}{step(1)}</nav>
       </header>
       <p class="hs-said">{said || (known ? "" : "The run has no number for this head.")}</p>
-      {run.map?.labels?.[at] && <p class="hs-about">Labels: {run.map.labels[at]}.</p>}
+      <Labels run={run} at={at} />
       <div class="hs-columns">
         <Quantities run={run} at={at} head={head} />
         <BestAt run={run} at={at} head={head} />

@@ -34,7 +34,7 @@ function surface(run: Run, at: number): string {
   const most = targets.reduce((a, b) => (lift(b, at)! > lift(a, at)! ? b : a));
   const value = most.value[at]!, even = most.baseline[at]!;
   const entropy = run.quantities.find((q) => q.name === "entropy" && lift(q, at) !== null);
-  const broad = entropy && entropy.value[at]! > 0.9 * entropy.baseline[at]! ? `attends broadly (entropy ${show(entropy.value[at])}, even attention ${show(entropy.baseline[at])}); ` : "";
+  const broad = entropy && run.types?.labels.some(({ head, type }) => head === at && type === "broad") ? `attends broadly (entropy ${show(entropy.value[at])}, even attention ${show(entropy.baseline[at])}); ` : "";
   if (value <= even) return `${broad}gives nothing that was asked about more than even attention would`;
   return `${broad}gives ${percent(value)} of its attention ${target(most)} (even attention: ${percent(even)})`;
 }

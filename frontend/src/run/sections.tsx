@@ -11,6 +11,7 @@ export function Sections({ run }: { run: Run }): JSX.Element {
   return (
     <>
       <section class="hs-part"><h2>Every head</h2><div data-view="explorer" /></section>
+      {run.types && <section class="hs-part"><h2>Types of heads</h2><div data-view="types" /></section>}
       {run.curves.map(({ name, kind }) => (
         <section class="hs-part"><h2>{CURVES[name] ?? name}{kinds(name) > 1 && `: ${kind} attention`}</h2><div data-view="curves" data-figure={name} data-kind={kind} /></section>
       ))}

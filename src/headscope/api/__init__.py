@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headscope.api.corpora import annotate, check_corpus, corpus_stats
 from headscope.api.models import load
-from headscope.api.results import Compared, Measured, Run, StudyResult, TwinHeads, compare, open_run, open_study, rerun
+from headscope.api.results import Compared, Measured, Run, StudyResult, TwinHeads, compare, heads, open_run, open_study, rerun
 from headscope.api.running import inspect, keywords, measure, plan, run, train, view
 from headscope.api.studies import (
     ablate,
@@ -37,6 +37,7 @@ __all__ = [
     "compare",
     "corpus_stats",
     "flow",
+    "heads",
     "in_context",
     "inspect",
     "keywords",

@@ -148,6 +148,17 @@ class Run:
         """The slices of a run with `by`, and how many documents each has."""
         return {name: counted["documents"] for name, counted in self.results.manifest.get("slices", {"values": {}})["values"].items()}
 
+    def heads(self, *others: Run) -> Table:
+        """One row per head and label that holds with an interval: what type the head is of (docs/head-types.md).
+        `others` are further runs of the same model.
+
+        >>> import headscope as hs
+        >>> run = hs.run("mini-decoder", "repeats:20x8", ["sequences"], gallery=0, replicates=100)
+        >>> [f"{row['layer']}-{row['head']}" for row in run.heads() if row["label"] == "induction"]
+        ['5-3', '5-4', '7-3', '7-4']
+        """
+        return heads(self, *others)
+
     def alike(self, kind: Kind | None = None) -> Alike:
         """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near
         twins.
@@ -372,6 +383,22 @@ def compare(*runs: Run | StudyResult | TwinHeads | str | Path, to: int = 1, pair
     from headscope.comparison.studies import compare_any
 
     return Compared(compare_any([Path(run) if isinstance(run, str | Path) else results_of(run) for run in runs], to, pairs))
+
+
+def heads(*runs: Run | str | Path) -> Table:
+    """One row per head and label that holds with an interval, by one or several runs of one model, the most telling
+    label of a head first: `kind`, `layer`, `head`, `label`, `quantity`, `value`, `low`, `high`, `n`, `documents`,
+    `baseline`, `survives`.
+
+    >>> import headscope as hs
+    >>> table = hs.heads("TEXT", "REPEATS")  # doctest: +SKIP
+    >>> table.where(label="induction")  # doctest: +SKIP
+    """
+    from headscope.results.head_labels import head_labels
+
+    if not runs:
+        raise RunError("no run is named", "Give a run, or the folder of one")
+    return head_labels(*(run.results if isinstance(run, Run) else Results.open_run(Path(run)) for run in runs)).table()
 
 
 def results_of(results: Run | StudyResult | TwinHeads) -> Results:

@@ -13,6 +13,7 @@ from headscope.cli import (
     annotate,
     compare,
     corpus,
+    heads,
     inspect,
     keywords,
     models,
@@ -41,6 +42,7 @@ app = typer.Typer(
     headscope annotate a.txt -o a.conllu     no treebank? trees from an installed parser, marked as automatic
     headscope show RUN tokens                the numbers, in the terminal
     headscope plot RUN clark2 -o fig2.svg    a figure for a paper
+    headscope heads RUN                      what type each head is of: sink, syntactic, induction, ...
     headscope alike RUN                      which heads attend alike
     headscope twins mini bert-base-uncased   which heads of two models do
     headscope flow --out FLOW                how words bear on each other, and what that goes with
@@ -66,7 +68,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _VERBS = (
-    *(run.run, show.show, plot.plot, pages.report, view.view, pages.serve, compare.compare, alike.alike, inspect.inspect),
+    *(run.run, show.show, plot.plot, pages.report, view.view, pages.serve, compare.compare, heads.heads, alike.alike, inspect.inspect),
     keywords.keywords,
     run.rerun,
     annotate.annotate,

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from headscope.core.heads import HeadId, Kind
 from headscope.errors import RunError
-from headscope.results.behaviour import RECOMMENDED, Labels, Thresholds, behaviours, shown
+from headscope.results.head_labels import picture_words
 from headscope.results.results import Results
 from headscope.results.table import Table, p_value, spelled
 from headscope.stats.clusters import MOST, Grouping, Linkage, group, smallest
@@ -48,13 +48,13 @@ class Alike:
     heads: tuple[HeadId, ...]
     distances: Float64[np.ndarray, "head head"]
     n: int  # rows of attention that the distances are a mean over
-    behaviours: tuple[Labels, ...]
+    behaviours: tuple[tuple[str, ...], ...]  # the most telling first
     signature: str
 
     @property
     def labels(self) -> tuple[str, ...]:
         """One label a head, "" for none."""
-        return tuple(map(shown, self.behaviours))
+        return tuple(next(iter(labels), "") for labels in self.behaviours)
 
     def embed(self, method: Method = "metric", sqrt: bool = False, seed: int = 0) -> Embedding:
         """The heads as points of a plane."""
@@ -126,7 +126,7 @@ class Alike:
         return Table.of(columns, {"signature": self.signature})
 
 
-def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = RECOMMENDED) -> Alike:
+def alike(results: Results, kind: Kind | None = None) -> Alike:
     """The distances between a run's heads of one kind; without a kind, of that with the most heads."""
     if PAIRS not in results:
         raise RunError("the run has no distances", "Run again with --measures distances")
@@ -143,8 +143,7 @@ def alike(results: Results, kind: Kind | None = None, thresholds: Thresholds = R
     distances = _square(heads, pairs)
     if np.isnan(distances).any():
         raise RunError("some distances between heads of the run are missing", "Run again on a corpus with texts that can be compared")
-    base = results.measures.get("entropy", {}).get("base", "nats")
-    labels = dict(zip(ids, behaviours(results, layout, thresholds, base), strict=True))
+    labels = dict(zip(ids, picture_words(results), strict=True))
     n = pc.max(pairs.arrow["n"]).as_py()
     return Alike(chosen, tuple(heads), distances, int(n), tuple(labels[head] for head in heads), results.signature)
 

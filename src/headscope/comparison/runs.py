@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.comparison.base import Comparison, adjusted, chosen_pairs, corrected, names_of, same_draws, unlike
+from headscope.comparison.head_types import type_shares
 from headscope.core.heads import HeadLayout
 from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
@@ -29,12 +30,14 @@ _SETTINGS = ("preset", "max_length", "segment_ids", "word_rows", "limit", "dtype
 _KEYS = {
     "overall": ("measure", "kind", "quantity"),
     "best": ("measure", "kind", "label"),
+    "types": ("type",),
     "layers": ("measure", "quantity", "kind", "layer"),
     "heads": ("measure", "quantity", "kind", "layer", "head"),
 }
 TITLES = {
     "overall": "the mean over all heads",
     "best": "the best head of each label",
+    "types": "the share of heads of each type, by their values, and the heads whose type holds with an interval",
     "layers": "the mean over the heads of a layer",
     "heads": "single heads",
 }
@@ -78,6 +81,10 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
                 means = [_by_kind(scores, layout, kinds) for scores, layout, kinds in zip(each, layouts, common, strict=True)]
                 levels["overall"].add([{"measure": measure.name, "kind": kind, "quantity": quantity} for kind in common[0]], means)
         left_out += _champions(levels["best"], measure.name, champions)
+    shares = [type_shares(run, measures) for run in runs]
+    for name in (name for name in shares[0] if all(name in of_run for of_run in shares)):
+        of_type = [of_run[name] for of_run in shares]
+        levels["types"].add([{"type": name}], [one.share for one in of_type], [{"heads": one.told} for one in of_type])
     drawn = all(run.manifest["settings"]["replicates"] for run in runs)
     told = dict.fromkeys(PAIRED if alike else APART for alike in paired) if drawn else {NONE: None}
     return Comparison(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headscope.stats.clusters import Grouping, Linkage
     from headscope.stats.embedding import Method
 
-SURFACE = ("next", "previous", "broad", "[CLS]", "[SEP]", "punctuation")  # any other label is what a head is the best one for
+SURFACE = ("next", "previous", "broad", "[CLS]", "[SEP]", "punctuation")  # heads of any other type are named
 _GREY = "0.72"
 _WIDE, _GAP, _ABOVE, _BELOW = 4.75, 0.15, 0.32, 0.9  # inches: a panel, between panels, above, and below for the legend
 NAMED = 400  # leaves that have names
@@ -85,10 +85,10 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
 
 
 def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple[str, ...], surface: tuple[str, ...]) -> None:
-    """Points by what heads do; the best heads of labels are black, and named elsewhere."""
+    """Points by what heads do; those with a label that is not of the surface are black, and named elsewhere."""
     labelled = np.array(labels, dtype=object)
     looks = [(labelled == label, label, 26.0, COLOURS[number], MARKERS[number], 2) for number, label in enumerate(surface)]
-    looks.append((~np.isin(labelled, ["", *surface]), "best of a label, named", 34.0, COLOURS[6], MARKERS[6], 3))
+    looks.append((~np.isin(labelled, ["", *surface]), "another type, named", 34.0, COLOURS[6], MARKERS[6], 3))
     looks.append((labelled == "", "other", 11.0, _GREY, "o", 1))
     for at, label, size, colour, marker, order in looks:
         if at.any():

@@ -24,9 +24,10 @@ from headscope.engine.sample import Sample
 from headscope.gallery.examples import BestExamples, ViewedText, Window, window
 from headscope.gallery.texts import describe_text, quantised
 from headscope.measures import Measure
-from headscope.results.behaviour import behaviours, shown, skilled, skills
 from headscope.results.gallery import Example, Gallery, Points, neighbours
+from headscope.results.head_labels import picture_words
 from headscope.results.results import LEFT_OUT, Results
+from headscope.results.skills import skilled, skills
 from headscope.results.table import Table
 from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.divergence import jensen_shannon
@@ -60,8 +61,10 @@ class GalleryReading:
     measures: frozenset[str]
 
 
-def build_gallery(plan: Plan, readings: Sequence[GalleryReading], look: Look, tables: Mapping[str, Table], rows: Rows) -> Gallery:
-    """The gallery of a run with these tables."""
+def build_gallery(
+    plan: Plan, readings: Sequence[GalleryReading], look: Look, tables: Mapping[str, Table], rows: Rows, labels: Sequence[str]
+) -> Gallery:
+    """The gallery of a run with these tables, whose heads have these labels."""
     layout = plan.layout
     scorer = _Scorer([measure for measure in plan.measures if skilled(measure, tables)], layout, rows)
     best = BestExamples(skills(scorer.measures, tables, layout), {measure.name: measure for measure in scorer.measures}, layout)
@@ -91,7 +94,6 @@ def build_gallery(plan: Plan, readings: Sequence[GalleryReading], look: Look, ta
         )
         for skill, kept in best.examples()
     ]
-    labels = [shown(labels) for labels in behaviours(tables, layout)]
     return Gallery(tuple(texts.texts), tuple(stacked.values()), tuple(examples), *distances.finish(labels))
 
 
@@ -168,7 +170,8 @@ def attach_gallery(results: Results, plan: Plan, sampled: Sequence[tuple[Way, Sa
     without = [way.unit for some, (way, sample) in zip(texts, sampled, strict=True) if not some and sample.too_long]
 
     def make(tables: Mapping[str, Table]) -> Gallery | None:
-        return build_gallery(plan, readings, look, tables, rows) if readings else None
+        labels = [next(iter(words), "") for words in picture_words(results)]
+        return build_gallery(plan, readings, look, tables, rows, labels) if readings else None
 
     return results.with_gallery(make, [TOO_LONG] if not readings else [f"{TOO_LONG}, by {unit}" for unit in without])
 

@@ -21,7 +21,7 @@ from headscope.measures.groups import group
 from headscope.measures.resolver import Resolver
 from headscope.measures.retrieval import PASSAGE, QUESTION, MarkTest, Retrieval
 from headscope.measures.sequences import earlier_copies
-from headscope.results.behaviour import Skill
+from headscope.results.skills import Skill
 
 if TYPE_CHECKING:
     import torch

@@ -117,13 +117,13 @@ class Contests:
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
         """The share of right answers of each head, by label and direction; NaN where there is no case."""
-        weights = _weights(state)
+        weights = weights_of(state)
         found: dict[str, Resampled] = {}
         for kind, flat in layout.by_kind().items():
             for label, n in replace(self, least=self.least if least is None else least).listed(state, kind):
                 shares = share(state[f"right/{label}"][:, :, flat], n, weights)
                 for number in range(len(self.directions)):
-                    name = self._quantity(label, number)
+                    name = self.quantity(label, number)
                     one = found.setdefault(name, _nothing(name, len(weights), layout.size))
                     one.values[:, flat], one.n[flat] = shares[:, number], n.sum()
                     support = self.support(state, kind, label)
@@ -132,7 +132,7 @@ class Contests:
 
     def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
         """What the best heads score, chosen as in the table of best heads."""
-        weights = _weights(state)
+        weights = weights_of(state)
         for kind, flat in layout.by_kind().items():
             ids = [layout.ids()[number] for number in flat]
             for label, n in self.listed(state, kind):
@@ -152,7 +152,8 @@ class Contests:
         """The best entrant, chosen and scored as `selection` and `folds` say."""
         return crossfit(n, right, folds=self.folds) if self.selection == "crossfit" else in_sample(n, right)
 
-    def _quantity(self, label: str, direction: int) -> str:
+    def quantity(self, label: str, direction: int) -> str:
+        """The name of a label in a direction, by its number, in the table of heads."""
         return label if direction == 0 else f"{label} ({self.directions[direction]})"
 
     def listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
@@ -183,7 +184,7 @@ class Contests:
                 kind=kind,
                 layer=[id.layer + 1 for id in ids],
                 head=[id.head + 1 for id in ids],
-                quantity=self._quantity(label, number),
+                quantity=self.quantity(label, number),
                 label=label,
                 direction=direction,
                 value=value[number],
@@ -381,7 +382,7 @@ def _often(names: Iterable[str]) -> str:
     return " | ".join(name for name, _ in Counter(names).most_common())
 
 
-def _weights(state: State) -> Float64[np.ndarray, "replicate+1 group"]:
+def weights_of(state: State) -> Float64[np.ndarray, "replicate+1 group"]:
     """The weights of the groups: the data as they are, then every replicate."""
     drawn = group_weights(*(int(number) for number in state["draws"]))
     return np.concatenate([np.ones((1, GROUPS)), drawn])

@@ -89,7 +89,7 @@ class _PendingTexts:
             added = weights[:, chosen] @ shown[chosen]
             part["sum"][:] += added.cpu().numpy().reshape(part["sum"].shape)
             part["weight"][:] += _over_texts(replicates[texts], present[texts])
-            part["even"][:] += even[texts].sum(0)
+            part["even"][:] += _over_texts(replicates[texts], even[texts])
             part.add("documents", documents[texts])
 
 
@@ -139,14 +139,14 @@ class HeadMeans(Measure):
         return list(range(len(means)))
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """Sums by replicate, quantity and head; their weights by replicate, quantity and site; the even-attention
-        baseline; and by document what it weighs in each quantity and kind of attention.
+        """Sums by replicate, quantity and head; their weights, and the even-attention baseline, by replicate,
+        quantity and site; and by document what it weighs in each quantity and kind of attention.
         """
         quantities, sites = len(self.quantities()), len(layout.sites)
         arrays = {
             "sum": np.zeros((replicates + 1, quantities, layout.size)),
             "weight": np.zeros((replicates + 1, quantities, sites)),
-            "even": np.zeros((quantities, sites)),
+            "even": np.zeros((replicates + 1, quantities, sites)),
         }
         documents = np.zeros((0, 1 + quantities * len(layout.by_kind())), dtype=np.int64)
         return State({**arrays, "documents": documents}, {**dict.fromkeys(arrays, "sum"), "documents": "keyed"})
@@ -236,6 +236,7 @@ class HeadMeans(Measure):
         """All quantities; nothing (NaN, n = 0) for heads of a kind that a quantity is not defined for."""
         site_of = layout.site_of()
         means, weight, support = means_of(state, site_of), state["weight"][0][:, site_of], support_of(state, layout)[:, site_of]
+        even = _drawn_even(state)[:, :, site_of]
         for q, name in enumerate(self.quantities()):
             defined = np.array([self.defined(site.kind, name) for site in layout.sites], dtype=bool)[site_of]
             yield Resampled(
@@ -244,6 +245,7 @@ class HeadMeans(Measure):
                 support[q].where(defined),
                 np.where(defined, weight[q], 0.0),
                 share_interval if self.counts_texts(name) else partial(interval, within=self.bounds(name)),
+                even[:, q],
             )
 
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
@@ -308,8 +310,16 @@ def means_of(state: State, site_of: Int[np.ndarray, "head"]) -> Float64[np.ndarr
 
 
 def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
+    even: Float64[np.ndarray, "quantity site"] = _drawn_even(state)[0]
+    return even
+
+
+def _drawn_even(state: State) -> Float64[np.ndarray, "replicate quantity site"]:
+    """The baseline on the data and in every replicate; that of the data in all where a run kept no other."""
+    even, weight = state["even"], state["weight"]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return state["even"] / state["weight"][0]  # type: ignore[no-any-return]
+        drawn: Float64[np.ndarray, "replicate quantity site"] = even / (weight if even.ndim == weight.ndim else weight[0])
+    return np.broadcast_to(drawn, weight.shape)
 
 
 def _by_document(

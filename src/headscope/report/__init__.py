@@ -14,12 +14,13 @@ from markupsafe import Markup, escape
 
 from headscope.core.heads import find_head
 from headscope.errors import RunError
+from headscope.measures import REGISTRY
 from headscope.report.contests import contests
-from headscope.report.sections import alike_section, figures, glance, section, study_section
+from headscope.report.sections import absent_quantities, alike_section, figures, glance, section, study_section
 from headscope.report.summary import sentences
-from headscope.results.behaviour import BROAD
 from headscope.results.folder import write_atomically
 from headscope.results.formats import display
+from headscope.results.head_types import TYPES
 from headscope.results.notes import counted, few_documents
 from headscope.results.results import Results, blame_folder
 from headscope.views.alike import measured
@@ -82,6 +83,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         "findings": sentences(results) if results.study is None else [],
         "explore": results.study is None,
         "studies": [study_section(study) for study in looked_at],
+        "types": [type for type in TYPES if type.measure in REGISTRY] if results.study is None else [],
         "glance": glance(results),
         "figures": figures(results),
         "contests": [{**contest, "title": _TITLES.get(contest["name"], contest["name"])} for contest in contests(results)],
@@ -90,6 +92,8 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         "alike": alike_section(results),
     }
     return environment.get_template("body.html.jinja").render(
+        spelled=results.spelled,
+        meaningless=results.special_tokens.uncounted | absent_quantities(results),
         manifest={**results.manifest, "dropped": [*results.manifest.get("dropped", ()), *([damaged] if damaged else [])]},
         model=model_name(results),
         corpus=corpus_name(results),
@@ -104,7 +108,6 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         causal=results.layout.causal,
         example=_example(results),
         head_of=results.head_of,
-        broad=f"{BROAD:.0%}",
         display=display,
         counted=counted,
         contents=_contents(parts),
@@ -144,6 +147,7 @@ def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         *([("summary", "In short")] if parts["explore"] else []),
         *([("explore", "Every head")] if parts["explore"] else []),
+        *([("types", "Types")] if parts["types"] else []),
         *([("glance", "At a glance")] if parts["glance"] else []),
         *((f"{figure['name']}-{figure['kind']}", figure["title"]) for figure in parts["figures"]),
         *((contest["name"], contest["name"].capitalize()) for contest in parts["contests"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headscope.results.head_labels import readable_labels
 from headscope.results.results import Results
 from headscope.results.table import interval
 
@@ -15,14 +16,15 @@ _SEQUENCES = {
     "previous_token": ("Previous token", "the token before"),
     "name_induction": ("Rare names", "the token after an earlier copy of the name"),
 }
-_CLEARLY = 0.1  # above the baseline, from where a head is named
 _NAMED = 5  # heads
 
 
 def sequence_sentences(results: Results) -> list[str]:
     """Which heads follow repeated tokens, beside even attention and a shuffled text."""
-    if "sequences" not in results:
+    labels = readable_labels(results) if "sequences" in results else None
+    if labels is None:
         return []
+    named_heads = {(label.quantity, label.head) for label in labels.labels if label.type.measure == "sequences"}
     lines = []
     for kind in dict.fromkeys(results["sequences"]["kind"]):
         table = results["sequences"].where(kind=kind)
@@ -33,7 +35,7 @@ def sequence_sentences(results: Results) -> list[str]:
             shuffled = [row["value"] for row in table.where(quantity=f"{quantity}_shuffled") if row["n"]]
             beside = f"even attention: {rows[0]['baseline']:.2f}"
             beside += f"; at most {max(shuffled):.2f} with the words of each text shuffled" if shuffled else ""
-            clear = [row for row in rows if row["value"] - row["baseline"] > _CLEARLY and not row["low"] <= row["baseline"]]
+            clear = [row for row in rows if (quantity, results.head_of(row)) in named_heads]
             named = ", ".join(f"{results.head_of(row)} ({_score(row)})" for row in (clear or rows)[: _NAMED if clear else 1])
             more = f" and {len(clear) - _NAMED} more" if len(clear) > _NAMED else ""
             attend = "attends" if len(clear) == 1 else "attend"
@@ -47,8 +49,10 @@ def sequence_sentences(results: Results) -> list[str]:
 
 def retrieval_sentences(results: Results) -> list[str]:
     """Which heads attend from a question to the passage that answers it, beside even attention and another passage."""
-    if "retrieval" not in results:
+    labels = readable_labels(results) if "retrieval" in results else None
+    if labels is None:
         return []
+    named_heads = {label.head for label in labels.labels if label.type.measure == "retrieval"}
     lines = []
     what = "from the question to the passage that answers it"
     for kind in dict.fromkeys(results["retrieval"]["kind"]):
@@ -57,7 +61,7 @@ def retrieval_sentences(results: Results) -> list[str]:
         if not rows:
             continue
         other = {results.head_of(row): row["value"] for row in table.where(quantity="qr_other") if row["n"]}
-        clear = [row for row in rows if row["value"] - row["baseline"] > _CLEARLY and not row["low"] <= row["baseline"]]
+        clear = [row for row in rows if results.head_of(row) in named_heads]
         named = []
         for row in (clear or rows)[: _NAMED if clear else 1]:
             head = results.head_of(row)

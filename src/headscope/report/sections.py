@@ -72,6 +72,13 @@ LISTED = 36  # heads of a group; the tree has all
 _TOLD = {"next": "positions", "previous": "positions", "broad": "entropy", "[CLS]": "tokens", "[SEP]": "tokens", "punctuation": "tokens"}
 
 
+def absent_quantities(results: Results) -> frozenset[str]:
+    """Quantities that mean nothing to the model: the next token of a causal one, and special tokens that it lacks."""
+    special = results.special_tokens
+    absent = {"next": results.layout.causal, "to_cls": special.opening is None, "to_sep": special.closing is None}
+    return frozenset(quantity for quantity, is_absent in absent.items() if is_absent)
+
+
 def glance(results: Results) -> list[dict[str, Any]]:
     """For every head the surface quantity that takes most of its attention: what it does, in one word."""
     best: dict[tuple[str, int, int], dict[str, Any]] = {}

@@ -7,9 +7,10 @@ from typing import Any
 
 from headscope.comparison.alike import STRUCTURE, layers_sentence, twins_sentence
 from headscope.report.patterns import retrieval_sentences, sequence_sentences, sink_sentences
-from headscope.results.behaviour import HALF, surely
+from headscope.results.head_types import HALF
 from headscope.results.notes import cut_sentence
 from headscope.results.results import Results
+from headscope.results.skills import surely
 from headscope.results.table import interval
 from headscope.views.words import whose
 

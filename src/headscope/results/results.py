@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.maps import WEIGHTS
@@ -21,6 +21,9 @@ from headscope.results.signature import describe
 from headscope.results.slices import SUFFIX, SliceStates, SliceTables, complete_slices, manifest_of, named_slice
 from headscope.results.special_tokens import SpecialTokens
 from headscope.results.table import Table
+
+if TYPE_CHECKING:
+    from headscope.results.head_labels import HeadLabels
 
 # What the baseline of a measure is, in a word; where nothing is said, even attention.
 BASELINES = {"trees": "chain of words", "distances": "all pairs"}
@@ -231,6 +234,13 @@ class Results(Mapping[str, Table]):
         except RunError:  # damaged; whoever shows the gallery says so
             gallery = None
         return SpecialTokens.of(self.layout, self, gallery)
+
+    @cached_property
+    def head_labels(self) -> HeadLabels:
+        """What types its heads are of, by all that the run measured."""
+        from headscope.results.head_labels import head_labels
+
+        return head_labels(self)
 
     def spelled(self, text: str) -> str:
         """A text that speaks of [CLS] and [SEP], with the model's own tokens in their place."""

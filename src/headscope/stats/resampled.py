@@ -24,6 +24,7 @@ class Resampled:
     support: Support
     n: Float64[np.ndarray, "item"]
     make_interval: Callable[..., Any] = interval  # as the measure's own table does it
+    baseline: Float64[np.ndarray, "replicate+1 item"] | None = None  # what the values are compared with, if the measure knows
 
     def bounds(self) -> Bounds:
         """The 95 % intervals of all items."""

@@ -52,7 +52,7 @@ class SelectedScore:
         total, replicate = hits.sum(0), np.arange(len(weights))
         deviation = np.zeros(len(weights))
         for part, fold_hits, fold_cases in zip(inside, hits, cases, strict=True):
-            pick = _best(total - fold_hits, self.late)
+            pick = best_entrant(total - fold_hits, self.late)
             expected = self.entrants[part].sum(0) / max(1, self.n[part].sum())
             deviation += fold_hits[replicate, pick] - fold_cases * expected[pick]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -66,7 +66,7 @@ def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray,
 
 def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> SelectedScore:
     """The best entrant on all data, scored on the same data. Of equals the first is taken, or the last if `late`."""
-    pick = int(_best(right.sum(0), late))
+    pick = int(best_entrant(right.sum(0), late))
     return SelectedScore((pick,), right[:, pick], n)
 
 
@@ -77,7 +77,7 @@ def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entr
     scored, cases = np.zeros_like(n), np.zeros_like(n)
     for side in range(fold.max() + 1) if np.count_nonzero(n) > 1 else ():
         other, held_out = fold != side, fold == side
-        picks.append(int(_best(right[other].sum(0), late)))
+        picks.append(int(best_entrant(right[other].sum(0), late)))
         scored[held_out], cases[held_out] = right[held_out, picks[-1]], n[held_out]
     return SelectedScore(tuple(picks), scored, cases, right, fold, late)
 
@@ -93,6 +93,7 @@ def share(
     return shares
 
 
-def _best(right: Shaped[np.ndarray, "*shape entrant"], late: bool) -> Int[np.ndarray, "*shape"]:
+def best_entrant(right: Shaped[np.ndarray, "*shape entrant"], late: bool) -> Int[np.ndarray, "*shape"]:
+    """The entrant with the most right answers. Of equals the first is taken, or the last if `late`."""
     best: Int[np.ndarray, "*shape"] = right.shape[-1] - 1 - right[..., ::-1].argmax(-1) if late else right.argmax(-1)
     return best

@@ -13,6 +13,7 @@ from headscope.figures import RUN_FIGURES, curves
 from headscope.figures.contests import WORDS
 from headscope.gallery.texts import packed
 from headscope.results.gallery import Gallery, Points
+from headscope.results.head_labels import readable_labels
 from headscope.results.results import BASELINES, Results, blame_folder
 from headscope.views.alike import alike_data
 from headscope.views.page import rounded
@@ -34,6 +35,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
         "curves": [figure for known in curves.CURVES for figure in _figures(results, known)],
         "slices": slices_data(results),
         "contests": [_contest(results, measure) for measure in WORDS if f"{measure}_best" in results],
+        "types": types_data(results),
         **gallery_data(results, readable_gallery(results)[0]),
         **alike_data(results),
     }
@@ -91,6 +93,23 @@ def _quantities(results: Results, name: str, whole: Results | None = None) -> li
         for quantity_data in quantities.values()
         if any(quantity_data["n"]) and any(quantity_data["value"] + quantity_data["baseline"])
     ]
+
+
+def types_data(results: Results) -> dict[str, Any] | None:
+    """The labels of heads that hold with an interval; None where the states of the run cannot be read."""
+    if (found := readable_labels(results)) is None:
+        return None
+    place = {head: number for number, head in enumerate(found.heads)}
+    labels = [
+        {
+            **{"head": place[label.head], "type": label.type.name, "what": results.spelled(label.what), "quantity": label.quantity},
+            "about": results.spelled(label.sentence),
+            **{name: rounded(getattr(label, name)) for name in ("value", "low", "high", "baseline", "survives")},
+            **{"n": label.n, "documents": label.documents},
+        }
+        for label in found.sure
+    ]
+    return {"labels": labels, "rule": found.rule, "unmeasured": found.unmeasured}
 
 
 def slices_data(results: Results) -> dict[str, Any] | None:

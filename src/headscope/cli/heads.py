@@ -1,0 +1,100 @@
+"""`headscope heads`: what types the heads of a model are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from headscope.results.head_labels import HeadLabel, HeadLabels
+    from headscope.results.results import Results
+    from headscope.results.table import Table
+
+
+def heads(
+    runs: Annotated[list[Path], typer.Argument(help="run folder; several of one model are joined")],
+    only: Annotated[str | None, typer.Option(help="only this type, such as induction, syntactic or sink")] = None,
+    head: Annotated[str | None, typer.Option(help="only this head, with all that it is named for: 8-10, cross/3-2")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow, to standard output or to the file of -o")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="write the table to a file: .csv, .tsv, .json, .md, .tex, .parquet or .arrow"),
+    ] = None,
+) -> None:
+    """Say what type each head is of (positional, sink, syntactic, coreference, induction, ...), with the number that
+    says so, its interval, its baseline, and how often the label survives when documents are drawn again.
+
+    headscope run --model mini-decoder --measures positions,tokens,entropy,relations --out TEXT
+    headscope run --model mini-decoder --corpus repeats:50 --measures sequences --out REPEATS
+    headscope heads TEXT
+    headscope heads TEXT REPEATS                 # labels by both
+    headscope heads TEXT REPEATS --only induction
+    headscope heads TEXT --head 8-5              # all relations that it is named for
+    headscope heads TEXT REPEATS -o heads.tsv
+    """
+    from headscope.cli.printing.tables import table_format, write_table
+    from headscope.errors import RunError
+    from headscope.results.head_labels import head_labels
+    from headscope.results.head_types import NAMES
+    from headscope.results.results import Results
+
+    style = table_format(format, out)
+    if only is not None and only not in NAMES:
+        raise RunError(f"no type of heads is called {only!r}", f"Use one of {', '.join(NAMES)}")
+    results = [Results.open_run(run) for run in runs]
+    labels = head_labels(*results).where(only, head)
+    if style is not None:
+        write_table(labels.table(), style, out)
+    else:
+        _print(results, labels, every=head is not None)
+
+
+def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
+    """The table in the terminal, what it leaves out, and where its numbers come from."""
+    from headscope.cli.printing.tables import print_table
+
+    table = _shown(results[0], labels, every)
+    named = len({label.head for label in labels.sure})
+    counted = f"head {labels.heads[0]}: {len(labels.sure)} labels" if every else f"{named} of {len(labels.heads)} heads have a label"
+    lines = [f"{counted}; {labels.rule}"]
+    if any("+" in label for label in table["label"]):
+        lines.append("+: so many further labels of the type, which --head lists")
+    lines += [*labels.notes, labels.unmeasured, *(run.signature for run in results)]
+    caption = "\n".join(filter(None, lines))
+    if len(table):
+        print_table(table.without("head") if every else table, "what the head does" if every else "heads and their types", caption)
+    else:
+        typer.echo(caption)
+
+
+def _shown(results: Results, labels: HeadLabels, every: bool) -> Table:
+    """One row per head and type with its first label, or one per label; a head is named in its first row."""
+    from headscope.results.table import Table, interval
+
+    rows: list[tuple[HeadLabel, int]] = []
+    for head in labels.heads:
+        by_type: dict[str, list[HeadLabel]] = {}
+        for label in labels[head] if labels.certain else ():
+            by_type.setdefault(label.quantity if every else label.type.name, []).append(label)
+        rows += [(of_type[0], len(of_type) - 1) for of_type in by_type.values()]
+    firsts = [number == 0 or label.head != rows[number - 1][0].head for number, (label, _) in enumerate(rows)]
+    return Table.of(
+        {
+            "head": [str(label.head) if first else "" for (label, _), first in zip(rows, firsts, strict=True)],
+            "label": [_told(results, label, more, every) for label, more in rows],
+            "value": [interval(label.value, label.low, label.high) for label, _ in rows],
+            "baseline": [interval(label.baseline) for label, _ in rows],
+            "survives": [f"{label.survives:.0%}" for label, _ in rows],
+        }
+    )
+
+
+def _told(results: Results, label: HeadLabel, more: int, every: bool) -> str:
+    """A label as in `syntactic: obj +2`; of one head in `every` detail, with the direction of its attention."""
+    what = label.quantity if every and not label.type.words else results.spelled(label.what)
+    return f"{label.type.name}{': ' if what else ''}{what}{f' +{more}' if more else ''}"

@@ -1,0 +1,93 @@
+"""Heads that beat the best rule of a label, chosen on some documents and scored on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.core.heads import HeadLayout
+from headscope.core.state import State
+from headscope.measures.contests import ALL, Contests, weights_of
+from headscope.stats.bootstrap import GROUPS, groups_of
+from headscope.stats.inference import Support, share_interval
+from headscope.stats.resampled import Resampled
+from headscope.stats.selection import best_entrant, folds_of
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float64, Int, Int64
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """What heads score for a label in one direction on documents that had no part in choosing them, beside what the
+    best rule, chosen likewise, scores on the same documents; on the data and in every replicate.
+    """
+
+    label: str
+    direction: str
+    heads: Int64[np.ndarray, "item"]  # on the head axis
+    scores: Resampled
+    rule: Float64[np.ndarray, "replicate+1 item"]
+
+
+def cross_fitted(contests: Contests, state: State, layout: HeadLayout, margin: float) -> Iterator[CrossFitted]:
+    """For each label and direction, the heads that some fold's other documents choose, scored on that fold.
+
+    A head is chosen where it beats the best rule of the same documents by more than `margin`. The rule of a fold is
+    the one that is best on the other folds, too. A head that only some folds choose is scored on these alone.
+    """
+    weights = weights_of(state)
+    for kind, flat in layout.by_kind().items():
+        for label, n in contests.listed(state, kind):
+            if label == ALL or np.count_nonzero(n) < 2:
+                continue
+            right = state[f"right/{label}"][:, :, flat].reshape(GROUPS, -1)
+            fold = folds_of(n > 0, contests.folds)
+            chosen, rule = _chosen(n, right, state[f"rule/{kind}/{label}"], fold, margin)
+            entrants = np.flatnonzero(chosen.any(0))
+            if not len(entrants):
+                continue
+            scored = chosen[fold][:, entrants]  # [group, entrant]
+            cases = n[:, None] * scored
+            with np.errstate(invalid="ignore", divide="ignore"):
+                drawn = weights @ cases
+                values, rules = (weights @ (answers * scored) / drawn for answers in (right[:, entrants], rule[:, None]))
+            support = _support(contests, state, kind, label, cases)
+            for direction, name in enumerate(contests.directions):
+                own = entrants // len(flat) == direction
+                if own.any():
+                    heads = np.array(flat)[entrants[own] % len(flat)]
+                    quantity = contests.quantity(label, direction)
+                    scores = Resampled(quantity, values[:, own], support[own], cases.sum(0)[own].astype(np.float64), share_interval)
+                    yield CrossFitted(label, name, heads, scores, rules[:, own])
+
+
+def _chosen(
+    n: Int64[np.ndarray, "group"],
+    right: Int64[np.ndarray, "group entrant"],
+    rules: Int64[np.ndarray, "group rule"],
+    fold: Int[np.ndarray, "group"],
+    margin: float,
+) -> tuple[Bool[np.ndarray, "fold entrant"], Int64[np.ndarray, "group"]]:
+    """The entrants that each fold's other documents choose, and the right answers of the rule that they choose."""
+    chosen = np.zeros((fold.max() + 1, right.shape[1]), dtype=bool)
+    answers = np.zeros_like(n)
+    for number in range(len(chosen)):
+        other, own = fold != number, fold == number
+        rule = best_entrant(rules[other].sum(0), late=True)
+        answers[own] = rules[own, rule]
+        chosen[number] = right[other].sum(0) - rules[other, rule].sum() > margin * n[other].sum()
+    return chosen, answers
+
+
+def _support(contests: Contests, state: State, kind: str, label: str, cases: Int64[np.ndarray, "group entrant"]) -> Support:
+    """The documents that each entrant is scored on. Groups of them are resampled, and say how many are effective."""
+    groups = Support.of(cases)
+    documents: Float64[np.ndarray, "document 2"] | None = state.arrays.get(f"documents/{kind}/{label}")
+    if documents is None:  # of a run before 1.0
+        return groups
+    counted = np.bincount(groups_of(documents[:, 0]), minlength=GROUPS)
+    return Support(counted @ (cases > 0), groups.effective)
