@@ -11,18 +11,12 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import BertConfig, BertModel
+if TYPE_CHECKING:
+    from common import Row
 
-import headscope as hs
-from common import Row, machine, table, use_threads
-from gpu import BASE
-from headscope.measures import DEFAULT
-from headscope.models.load import load
-from scale import write
-
+# What is imported here is imported again by every process that reads ahead: the rest is imported where it is used.
 WAYS: dict[str, dict[str, Any]] = {
     "windows of 128 tokens": {"unit": "document", "overlong": "window"},
     "sentences": {"unit": "sentence", "overlong": "drop"},
@@ -31,6 +25,11 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def saved(folder: Path, shape: dict[str, int]) -> Path:
     """A folder with an untrained model of a shape, and the embedded model's tokenizer."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    from headscope.models.load import load
+
     mini = load("mini", "cpu")
     torch.manual_seed(0)
     config = BertConfig(**{**mini.network.config.to_dict(), **shape, "initializer_range": 0.05})
@@ -41,6 +40,10 @@ def saved(folder: Path, shape: dict[str, int]) -> Path:
 
 def measured(name: str, model: Path, files: list[Path], options: argparse.Namespace) -> Row:
     """One whole run."""
+    import headscope as hs
+    from common import Row
+    from headscope.measures import DEFAULT
+
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
         run = hs.run(
@@ -65,6 +68,12 @@ def measured(name: str, model: Path, files: list[Path], options: argparse.Namesp
 
 def main() -> None:
     """Read the options, measure, print a table."""
+    import torch
+
+    from common import machine, table, use_threads
+    from gpu import BASE
+    from scale import write
+
     gpu = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if gpu else "cpu")

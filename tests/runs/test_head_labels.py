@@ -268,10 +268,12 @@ def test_runs_of_one_model_are_joined_and_others_refused() -> None:
     assert joined.words() == [("induction", "[SEP]"), (), (), ()]
     assert joined.notes == ("tokens: of 2 runs that measured it, the first is read",)
     assert joined.tested == 8, "four heads, to_sep and induction"
-    assert joined.unmeasured.startswith("not measured: syntactic (--measures relations); coreference (--measures coreference); positional")
-    assert "retrieval" not in joined.unmeasured or "retrieval" in REGISTRY
+    needles = "retrieval (--measures retrieval --corpus needles:96x40 --max-length 256)"
+    assert joined.unmeasured.startswith(f"not measured: {needles}; syntactic (--measures relations); coreference")
     with pytest.raises(RunError, match=r"a run \(m\) and a run \(m, random weights\) are runs of different models"):
         head_labels(text, labelled(LAYOUT, settings={"weights": "random"}, tokens={"to_sep": [0.9, 0, 0, 0]}))
+    with pytest.raises(RunError, match=r"a run \(m\) and a run \(m, norm maps\) are runs of different maps"):
+        head_labels(text, labelled(LAYOUT, settings={"map": "norm"}, tokens={"to_sep": [0.9, 0, 0, 0]}))
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +323,8 @@ def test_the_command(
     (row,) = (line.split() for line in out.splitlines() if line.split()[:1] == ["4-3"])
     assert row[1:3] == ["previous", "token"]
     assert row[-1] == "100%"
-    assert "not measured: syntactic (--measures relations)" in out
+    assert "not measured: retrieval" in out
+    assert "syntactic (--measures relations)" in out
     code, out, _ = headscope("heads", tmp_path / "REPEATS", "--only", "induction", "--format", "tsv")
     lines = list(csv.reader(out.splitlines(), delimiter="\t"))
     assert lines[0] == list(COLUMNS)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headscope.results.head_labels import readable_labels
+from headscope.results.head_types import CLEARLY, TYPES
 from headscope.results.results import Results
 from headscope.results.table import interval
 
@@ -25,6 +27,7 @@ def sequence_sentences(results: Results) -> list[str]:
     if labels is None:
         return []
     named_heads = {(label.quantity, label.head) for label in labels.labels if label.type.measure == "sequences"}
+    typed = {quantity for type in TYPES if type.measure == "sequences" for quantity in type.words}
     lines = []
     for kind in dict.fromkeys(results["sequences"]["kind"]):
         table = results["sequences"].where(kind=kind)
@@ -35,7 +38,7 @@ def sequence_sentences(results: Results) -> list[str]:
             shuffled = [row["value"] for row in table.where(quantity=f"{quantity}_shuffled") if row["n"]]
             beside = f"even attention: {rows[0]['baseline']:.2f}"
             beside += f"; at most {max(shuffled):.2f} with the words of each text shuffled" if shuffled else ""
-            clear = [row for row in rows if (quantity, results.head_of(row)) in named_heads]
+            clear = [row for row in rows if (quantity, results.head_of(row)) in named_heads or (quantity not in typed and _clearly(row))]
             named = ", ".join(f"{results.head_of(row)} ({_score(row)})" for row in (clear or rows)[: _NAMED if clear else 1])
             more = f" and {len(clear) - _NAMED} more" if len(clear) > _NAMED else ""
             attend = "attends" if len(clear) == 1 else "attend"
@@ -45,6 +48,13 @@ def sequence_sentences(results: Results) -> list[str]:
                 else f"{name}: no head attends clearly to {target}; the highest is {named} ({beside})."
             )
     return lines
+
+
+def _clearly(row: Mapping[str, Any]) -> bool:
+    """Whether a score that makes no type of head is above its baseline, with its interval, and by more than
+    `CLEARLY`.
+    """
+    return bool(row["low"] > row["baseline"] and row["value"] - row["baseline"] > CLEARLY)
 
 
 def retrieval_sentences(results: Results) -> list[str]:

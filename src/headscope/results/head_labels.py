@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId, find_head
+from headscope.core.maps import WEIGHTS
 from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
 from headscope.results.head_evidence import Evidence, evidence
@@ -220,23 +221,27 @@ def _twice(runs: Sequence[Results]) -> Iterator[str]:
 
 
 def _check_same_model(runs: Sequence[Results]) -> None:
-    """An error if runs are of different models: their heads have nothing in common."""
+    """An error if runs are of different models or maps: their numbers have nothing in common."""
     first, *others = runs
     for other in others:
         if model_of(first) != model_of(other):
             told = " and ".join(f"{run.path or 'a run'} ({_model_name(run)})" for run in (first, other))
-            raise RunError(f"{told} are runs of different models", "Ask for the heads of each, or use headscope compare")
+            what = "models" if first.map == other.map else "maps"
+            raise RunError(f"{told} are runs of different {what}", "Ask for the heads of each, or use headscope compare")
 
 
 def _model_name(results: Results) -> str:
     settings = results.manifest["settings"]
     weights = "" if settings.get("weights", "trained") == "trained" else f", {settings['weights']} weights"
-    return f"{settings.get('model', 'given maps')}{weights}"
+    maps = "" if results.map == WEIGHTS else f", {results.map} maps"
+    return f"{settings.get('model', 'given maps')}{weights}{maps}"
 
 
 def model_of(results: Results) -> tuple[Any, ...]:
-    """What tells a run's model from others: its content, its weights, and the heads that were measured."""
+    """What tells a run's heads from others: the content of the model, its weights, the heads that were measured, and of
+    which maps.
+    """
     settings, identity = results.manifest["settings"], results.manifest.get("identity", {})
     weights = settings.get("weights", "trained")
     drawn = settings.get("seed") if weights == "random" else None
-    return identity.get("model"), weights, drawn, tuple(results.layout.ids())
+    return identity.get("model"), weights, drawn, results.map, tuple(results.layout.ids())

@@ -65,7 +65,7 @@ TYPES: tuple[HeadType, ...] = (
         "induction",
         "sequences",
         "attends to the token after an earlier copy of the token",
-        {"induction": "induction", "name_induction": "induction"},
+        {"induction": "induction"},
         _ONE_TEXT,
         margin=CLEARLY,
         control="_shuffled",
@@ -98,7 +98,7 @@ TYPES: tuple[HeadType, ...] = (
         _ONE_TEXT,
         margin=CLEARLY,
         control="_other",
-        remedy="--measures retrieval --corpus needles:96x40",
+        remedy="--measures retrieval --corpus needles:96x40 --max-length 256",
     ),
     HeadType(
         "syntactic",

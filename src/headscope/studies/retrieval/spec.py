@@ -26,7 +26,7 @@ class RetrievalSpec(StudySpec):
         "auto",
         description="score what the model answers (greedy), or the right answer given to it (forced); auto: greedy if 6 texts are answered",
     )
-    top: tuple[int, ...] = Field((1, 4, 8), description="how many of the strongest heads are switched off together; may be repeated")
+    top: tuple[int, ...] = Field((1, 4, 8), description="how many of the strongest heads are switched off together, each number in turn")
     draws: int = Field(5, ge=1, le=100, description="draws of as many random heads")
     weights: Weights = Field("trained", description="trained, or random: a control, all but the embeddings redrawn")
 
