@@ -90,7 +90,7 @@ def fits(work: Callable[[], object], device: str) -> float | None:
 def compare(name: str, length: int, dtype: str, device: str, tokens: int, repeats: int, most_eager: int) -> tuple[Row, dict[str, Any]]:
     """The surface pass against both bare passes, of one model, length and type."""
     model = model_of(name, length, dtype, device)
-    batches = BATCHES if length <= MANY else 1
+    batches = BATCHES if length <= MANY and torch.device(device).type == "cuda" else 1
     texts = [text(model, length, number) for number in range(batches * max(1, tokens // length))]
     run = runner(model, DEFAULT, max(tokens, length))
     contestants: dict[str, Callable[[], object]] = {

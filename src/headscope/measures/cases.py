@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Int, Int64, Shaped
 
+DENSE = 1 << 15  # cells that a GPU keeps, used or not: to see which are used, it would be waited for
 LABEL_SETS: Numbering[tuple[str, ...]] = Numbering()  # the labels under which a case is counted
 
 
@@ -67,11 +68,11 @@ class Cases:
         cell = number.masked_fill(left_out, size)
         n = _counted(cell, size)
         cells = np.arange(size)
-        if labels.device.type == "cpu":  # where to look at what is used makes nobody wait
+        if labels.device.type == "cpu" or size > DENSE:  # on a CPU nobody waits for a look at what is used
             used = n.nonzero()[:, 0]
-            places = torch.full((size + 1,), len(used))
-            places[used] = torch.arange(len(used))
-            cell, cells, n = places[cell], used.numpy(), n[used]
+            places = torch.full((size + 1,), len(used), device=labels.device)
+            places[used] = torch.arange(len(used), device=labels.device)
+            cell, cells, n = places[cell], used.cpu().numpy(), n[used]
         right = _counted(cell, len(cells), rules)
         of_text = (labels[:counted] * len(keys) + text[:counted]).masked_fill(left_out[:counted], sets * len(keys))
         by_text = _counted(of_text, sets * len(keys))

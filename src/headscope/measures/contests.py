@@ -43,7 +43,7 @@ _BEST_COLUMNS: dict[str, type] = {
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
     **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64, "chance": np.float64, "chance_error": np.float64},
 }
-PENDING = 16  # batches that wait to be added to a state together
+PENDING, PENDING_BYTES = 16, 1 << 30  # batches that wait to be added to a state together, and bytes of their counts
 CONTROL = "\x1f"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
 ALL = "all"
 FOLDS = GROUPS // DRAWS  # the most there can be: a draw of the control is counted in so many groups of documents
@@ -265,15 +265,17 @@ class _Pending:
     """
 
     def __init__(self, contests: Contests, layout: HeadLayout) -> None:
-        self._contests, self._layout = contests, layout
+        self._contests, self._layout, self._bytes = contests, layout, 0
         self._batches: dict[Kind, list[tuple[Cases, Shaped[torch.Tensor, "cell direction head"]]]] = {}
 
     def add(self, state: State, kind: Kind, cases: Cases, counts: Shaped[torch.Tensor, "cell direction head"]) -> None:
         """Keep a batch; when there are many, all are added to the state."""
         batches = self._batches.setdefault(kind, [])
         batches.append((cases, counts))
-        if len(batches) == PENDING:
+        self._bytes += counts.nbytes
+        if len(batches) == PENDING or self._bytes > PENDING_BYTES:
             self.settle(state)
+            self._bytes = 0
 
     def settle(self, state: State) -> None:
         """Add all batches to the state."""

@@ -66,32 +66,34 @@ def lengths_of(source: Sequence[int], target: Sequence[int], sites: Sequence[Sit
 
 
 class Reaches:
-    """The reaches of the masks of a model, in the order in which layers meet them.
+    """The reaches of the masks of a model, by the number of the first layer that meets each.
 
     They are read off the masks of the longest texts so far. Later masks must be those of the same reaches: that is
     looked at where the masks are, and `check` asks for the outcome, so that no pass waits for it.
     """
 
     def __init__(self) -> None:
-        self._known: list[tuple[Reach, tuple[int, int]]] = []
+        self._known: dict[int, tuple[Reach, tuple[int, int]]] = {}
         self._wrong: list[torch.Tensor] = []
 
     def find(self, number: int, mask: torch.Tensor, lengths: Lengths, rows: int, keys: int) -> Reach:
-        """The reach of mask number `number` of a pass; an error if it is of another kind, now or when it is checked."""
-        if number < len(self._known) and all(map(le, lengths.longest, self._known[number][1])):
+        """The reach of the mask that layer `number` is the first to meet; an error if it is of another kind, now or
+        when it is checked.
+        """
+        if number in self._known and all(map(le, lengths.longest, self._known[number][1])):
             reach = self._known[number][0]
             require_kind(mask, rows, keys)
             self._wrong.append(differs(mask, reach, lengths))
             return reach
         reach = reach_of(mask, lengths, rows, keys)
-        self._known[number : number + 1] = [(reach, lengths.longest)]
+        self._known[number] = (reach, lengths.longest)
         return reach
 
     def check(self) -> None:
         """An error if a mask was not one of the reach it was taken for."""
         wrong, self._wrong = self._wrong, []
         if wrong and bool(torch.stack(wrong).any()):
-            self._known = []
+            self._known = {}
             raise OtherMask("the mask hides other keys than padding and those out of reach")
 
 
@@ -123,7 +125,7 @@ class _RowTap:
         if not capture.plain_scores(kwargs):
             raise OtherMask("its scores are capped, or a sink takes a part of each row")
         (query, key, value), lengths = args[:3], self._lengths(index)
-        reach = self._reach(capture.mask_of(args, kwargs), _looks_back(module, query, kwargs), query.shape[2], key.shape[2], lengths)
+        reach = self._reach(index, capture.mask_of(args, kwargs), _looks_back(module, query, kwargs), query.shape[2], key.shape[2], lengths)
         scale = kwargs.get("scaling")
         scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
         members, counts = self._members(index), (lengths.rows, lengths.keys)
@@ -142,14 +144,14 @@ class _RowTap:
         self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs, args[2]))
         return output, None
 
-    def _reach(self, mask: torch.Tensor | None, causal: bool, rows: int, keys: int, lengths: Lengths) -> Reach:
+    def _reach(self, index: int, mask: torch.Tensor | None, causal: bool, rows: int, keys: int, lengths: Lengths) -> Reach:
         """The reach of a mask, found once for all layers that share it."""
         if mask is None:
             if lengths.padded:
                 raise OtherMask("texts are padded, and nothing hides the padding")
             return Reach(None, 0) if causal else Reach()
         if id(mask) not in self._seen:  # the mask is kept, so that its id stays its own
-            self._seen[id(mask)] = self._reaches.find(len(self._seen), mask, lengths, rows, keys), mask
+            self._seen[id(mask)] = self._reaches.find(index, mask, lengths, rows, keys), mask
         return self._seen[id(mask)][0]
 
 

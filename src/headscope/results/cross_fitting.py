@@ -65,6 +65,18 @@ def cross_fitted(contests: Contests, state: State, layout: HeadLayout, margin: f
                     yield CrossFitted(label, name, heads, scores, rules[:, own])
 
 
+def candidates(contests: Contests, state: State, layout: HeadLayout) -> int:
+    """How many heads, labels and directions `cross_fitted` chooses from. With two folds a head that both choose is
+    scored on the documents that chose it, so that a correction for many tests counts all candidates.
+    """
+    return sum(
+        len(flat) * len(contests.directions)
+        for kind, flat in layout.by_kind().items()
+        for label, n in contests.listed(state, kind)
+        if label != ALL and np.count_nonzero(n) >= 2
+    )
+
+
 def _chosen(
     n: Int64[np.ndarray, "group"],
     right: Int64[np.ndarray, "group entrant"],

@@ -12,10 +12,10 @@ import numpy as np
 from headscope.measures import Measure
 from headscope.measures.relations import Relations
 from headscope.measures.resolver import Resolver
-from headscope.results.cross_fitting import cross_fitted
+from headscope.results.cross_fitting import candidates, cross_fitted
 from headscope.results.head_types import HeadType
 from headscope.results.results import Results
-from headscope.results.skills import is_opening
+from headscope.results.skills import opening_kinds
 from headscope.stats.inference import p_value
 from headscope.stats.resampled import Resampled
 
@@ -61,6 +61,14 @@ class Evidence:
         return share
 
 
+def untested(results: Results, measure: Measure, found: Sequence[Evidence]) -> int:
+    """How many heads and labels were looked at to choose those of `found` that a measure with labels gives."""
+    if not isinstance(measure, Relations | Resolver):
+        return 0
+    tested = sum(len(one.heads) for one in found if one.type.measure == measure.name)
+    return candidates(measure.contests, results.state(measure.name), results.layout) - tested
+
+
 def evidence(results: Results, measure: Measure, types: Sequence[HeadType]) -> Iterator[Evidence]:
     """What a measure of a run says of those types that read it. Heads without a case are left out."""
     state, layout, ids = results.state(measure.name), results.layout, results.layout.ids()
@@ -71,10 +79,11 @@ def evidence(results: Results, measure: Measure, types: Sequence[HeadType]) -> I
             continue
         known = {scores.quantity: scores for scores in measure.resampled(state, layout)}
         for quantity, word in type.words.items():
-            if quantity not in known or is_opening(results[measure.name], quantity):
+            if quantity not in known:
                 continue
-            scores = known[quantity]
-            heads = np.array([at for at, head in enumerate(ids) if head.kind in type.kinds and scores.n[at] > 0], dtype=np.int64)
+            scores, opening = known[quantity], opening_kinds(results[measure.name], quantity)
+            kinds = {kind for kind in type.kinds if kind not in opening}
+            heads = np.array([at for at, head in enumerate(ids) if head.kind in kinds and scores.n[at] > 0], dtype=np.int64)
             baseline = np.zeros_like(scores.values) if scores.baseline is None else scores.baseline
             if type.control and (control := known.get(f"{quantity}{type.control}")) is not None:
                 baseline = np.fmax(baseline, control.values)

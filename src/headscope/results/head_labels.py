@@ -13,7 +13,7 @@ from headscope.core.heads import HeadId, find_head
 from headscope.core.maps import WEIGHTS
 from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
-from headscope.results.head_evidence import Evidence, evidence
+from headscope.results.head_evidence import Evidence, evidence, untested
 from headscope.results.head_types import NAMES, ORDER, TYPES, HeadType, types_read
 from headscope.results.results import Results
 from headscope.results.table import Table
@@ -145,7 +145,10 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
     found = [one for run, measure in sources for one in evidence(run, measure, read)]
     p = np.concatenate([np.zeros(0), *(one.p for one in found)])
     certain = bool(np.isfinite(p).any())
-    holds = np.nan_to_num(holm(p), nan=1.0) < LEVEL if certain else np.concatenate([np.zeros(0, dtype=bool), *(one.above for one in found)])
+    others = sum(untested(run, measure, found) for run, measure in sources if any(type.measure == measure.name for type in read))
+    above = np.concatenate([np.zeros(0, dtype=bool), *(one.above for one in found)])
+    adjusted = holm(np.concatenate([p, np.ones(others)]))[: len(p)]
+    holds = np.nan_to_num(adjusted, nan=1.0) < LEVEL if certain else above
     parts = np.split(holds, np.cumsum([len(one.heads) for one in found]))
     labels = [label for one, kept in zip(found, parts, strict=False) for label in _labels(one, kept, heads)]
     place = {head: number for number, head in enumerate(heads)}
@@ -156,7 +159,7 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
     return HeadLabels(
         tuple(heads),
         tuple(label for label in labels if once[label.head, label.type, label.what] is label),
-        int(np.isfinite(p).sum()),
+        int(np.isfinite(p).sum()) + others,
         frozenset(type.name for type in read),
         certain,
         " + ".join(run.signature for run in runs),

@@ -35,9 +35,11 @@ class Skill:
     examples: int  # how many are worth showing
 
 
-def is_opening(table: Table, quantity: str) -> bool:
-    """Whether a quantity is `to_first` of texts that begin with a special token: `to_cls` says it."""
-    return quantity == "to_first" and any(table.where(quantity="to_cls")["n"])
+def opening_kinds(table: Table, quantity: str) -> set[str]:
+    """The kinds of attention in which a quantity is `to_first` of texts that begin with a special token: `to_cls` says
+    it.
+    """
+    return {row["kind"] for row in table.where(quantity="to_cls") if row["n"]} if quantity == "to_first" else set()
 
 
 def skilled(measure: Measure, tables: Mapping[str, Table]) -> bool:
@@ -70,11 +72,8 @@ def _lifts(measure: str, table: Table, number: Mapping[HeadId, int]) -> list[Ski
     `to_first` where it says what `to_cls` says, scores of names, which are few of the tokens of others, and scores of
     shuffled texts.
     """
-    left_out = {
-        quantity
-        for quantity in table["quantity"]
-        if is_opening(table, quantity) or quantity.endswith("_shuffled") or quantity.startswith("name_")
-    }
+    left_out = {quantity for quantity in table["quantity"] if quantity.endswith("_shuffled") or quantity.startswith("name_")}
+    opening = opening_kinds(table, "to_first")
     contest = "label" in table.columns
     names = zip(table["kind"], table["layer"], table["head"], table["quantity"], table["label" if contest else "quantity"], strict=True)
     # Rounded, so that the last bits of a sum, which depend on the size of batches, decide nothing.
@@ -82,5 +81,9 @@ def _lifts(measure: str, table: Table, number: Mapping[HeadId, int]) -> list[Ski
     return [
         Skill(number[HeadId(kind, layer - 1, head - 1)], measure, quantity, label, contest, float(lift), 0)
         for (kind, layer, head, quantity, label), lift in zip(names, lifts, strict=True)
-        if lift > 0 and quantity not in FLOWS and quantity not in left_out and not (contest and label == ALL)
+        if lift > 0
+        and quantity not in FLOWS
+        and quantity not in left_out
+        and not (quantity == "to_first" and kind in opening)
+        and not (contest and label == ALL)
     ]

@@ -37,7 +37,7 @@ def row_statistics(
 
     plogp, mass, most = spread(weights)
     # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
-    entropy = mass.log() - plogp / mass
+    entropy = torch.where(mass != 0, mass.log() - plogp / mass, 0)  # a row of a norm map may hold nothing; NaN stays
     columns = [torch.stack([(1 - mass).clamp_min(0), entropy, most], -1), _grouped(weights, members), _diagonals(weights, offsets)]
     return torch.where(rows[:, None, :, None], torch.cat(columns, -1), 0)
 

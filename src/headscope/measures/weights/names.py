@@ -20,12 +20,13 @@ def is_capitalised(form: str) -> bool:
 def capitalised_names(side: Side) -> Bool[np.ndarray, "batch position"]:
     """True at capitalised words whose form in lower case is not in the same text, as that of *The* mostly is."""
     words = side.chosen("word", IS_WORD)
-    lower = {form: number for number, form in enumerate(dict.fromkeys(form.lower() for form, _ in side.kinds))}
-    spelling = np.array([*(lower[form.lower()] for form, _ in side.kinds), 0])
-    capital = np.array([*(role == WORD and is_capitalised(form) for form, role in side.kinds), False])[side.positions]
+    kinds = tuple(side.kinds)  # another thread may add more meanwhile
+    lower = {form: number for number, form in enumerate(dict.fromkeys(form.lower() for form, _ in kinds))}
+    spelling = np.array([*(lower[form.lower()] for form, _ in kinds), 0])
+    capital = np.array([*(role == WORD and is_capitalised(form) for form, role in kinds), False])[side.positions]
     text = np.arange(len(words))[:, None] * (len(lower) + 1)
     spelled = text + spelling[side.positions]
-    plain = np.array([*(role == WORD and form == form.lower() for form, role in side.kinds), False])[side.positions]
+    plain = np.array([*(role == WORD and form == form.lower() for form, role in kinds), False])[side.positions]
     names: Bool[np.ndarray, "batch position"] = capital & ~np.isin(spelled, spelled[plain])
     return names
 

@@ -79,6 +79,10 @@ def verified_triangles(model: Model) -> tuple[Triangle, ...]:
     with small_windows(model.network):
         inputs = alone(dry_inputs(model.network), 0)
         found = output_projections(model, inputs, every, lambda projection, weights, _: _triangle(projection, len(weights)))
+    for site, triangle in zip(model.sites, found, strict=False):
+        if (empty := (triangle == 0).flatten(1).all(1)).any():
+            head = int(empty.nonzero()[0]) + 1
+            raise _refused(model, f"head {head} of {site.name} writes nothing, so that its norms are all 0")
     if len(found) < len(every):
         site = model.sites[len(found)]
         raise _refused(model, f"no linear map takes what the heads of {site.name} give and returns their sum")

@@ -49,8 +49,11 @@ class RetrievalWork(Work):
         super().__init__(spec, context)
         require_generator(self.model)
         require_length(self.model, spec)
-        if max(spec.top) >= self.model.layout.size:
-            raise RunError(f"{max(spec.top)} heads cannot be switched off of {self.model.layout.size}", "Use smaller numbers with --top")
+        if 2 * max(spec.top) > self.model.layout.size:
+            raise RunError(
+                f"beside the {max(spec.top)} strongest of {self.model.layout.size} heads there are not as many others to compare with",
+                "Use smaller numbers with --top",
+            )
 
     def prepare(self) -> None:
         """Read the samples, and divide their documents into two parts."""
@@ -90,7 +93,10 @@ class RetrievalWork(Work):
         cuts = []
         for own in (0, 1):
             others = values[part != own]
-            means = others.mean(0) if len(others) else values.mean(0)
+            if not len(others):  # nothing there was answered: heads are ranked there by the right answers
+                forced, names = scores.scored("forced")
+                others = forced[np.array([self._part[name] for name in names]) != own]
+            means = others.mean(0)
             sets: list[list[HeadId]] = [[]]
             for k in spec.top:
                 strongest = first(means, k).tolist()
