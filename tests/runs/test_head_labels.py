@@ -178,7 +178,7 @@ def test_heads_that_are_not_chosen_count_too(heads: int, named: bool) -> None:
     rng, layout = np.random.default_rng(3), HeadLayout((Site("encoder", 0, heads, heads, ""),))
     measure, n = make("relations"), np.full(10, 12)
     answers = np.zeros((10, 2, heads), dtype=np.int64)
-    answers[:, 0, 0] = rng.binomial(n, 0.7)
+    answers[:, 0, 0] = rng.binomial(n, 0.8)
     rules = rng.binomial(n[:, None], 0.4, (10, 7))
     labels = head_labels(labelled(layout, states={"relations": contest_state(measure, layout, "obj", n, answers, rules)}))
     assert (labels.tested, bool(labels.labels)) == (2 * heads, named)
