@@ -18,7 +18,8 @@ SINK, ENTROPY, LARGEST, FIRST = range(4)  # columns of statistics; those of grou
 class RowNeeds:
     """What measures need of a row: the weight on groups of keys, each a name and a test, and on keys at some offsets;
     over which groups of rows that is summed, beside all of a text; whether they need the weights between the words of
-    each sentence; and whether they need the scores of each layer, from which single weights can be worked out.
+    each sentence; whether they need the scores of each layer, from which weights can be worked out; and whether they
+    work out all weights, which on a CPU takes longer than to make maps.
 
     Its entropy, its largest weight and the mass that a sink takes are always there.
     """
@@ -28,6 +29,7 @@ class RowNeeds:
     rows: tuple[tuple[str, Test], ...] = ()
     sentences: bool = False
     scores: bool = False
+    all_weights: bool = False
 
     def __or__(self, other: RowNeeds) -> RowNeeds:
         groups, rows = (
@@ -35,7 +37,8 @@ class RowNeeds:
             for one, two in ((self.groups, other.groups), (self.rows, other.rows))
         )
         offsets = tuple(sorted({*self.offsets, *other.offsets}))
-        return RowNeeds(groups, offsets, rows, self.sentences or other.sentences, self.scores or other.scores)
+        flags = (getattr(self, name) or getattr(other, name) for name in ("sentences", "scores", "all_weights"))
+        return RowNeeds(groups, offsets, rows, *flags)
 
     @property
     def width(self) -> int:

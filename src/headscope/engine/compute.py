@@ -303,9 +303,11 @@ class ShardRunner:
         return texts
 
     def _needs(self, names: frozenset[str] | None = None) -> RowNeeds | None:
-        """What the measures need of rows, if that is all they need and it can be had without maps."""
+        """What the measures need of rows, if that is all they need and it can be had without maps, and sooner."""
         needs = self.plan.row_needs(names)
         if needs is None or self.maps.needs_maps is not None or (needs.sentences and self._word_rows == "max"):
+            return None
+        if needs.all_weights and self.model.device.type == "cpu":
             return None
         return needs
 

@@ -75,8 +75,8 @@ class Distances(Measure):
         return "parts of speech" if self.rows == "content" else None
 
     def row_needs(self) -> RowNeeds | None:
-        """The scores, for whole rows; maps, if rows are of words or smoothed."""
-        return RowNeeds(scores=True) if self.level == "token" and not self.smoothing else None
+        """The scores, for all weights; maps, if rows are of words or smoothed."""
+        return RowNeeds(scores=True, all_weights=True) if self.level == "token" and not self.smoothing else None
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
         """By kind: sums of pairs by group of documents, the rows they stand for, those looked at, and the variance
