@@ -23,7 +23,7 @@ from headscope.corpora.permuted import Trees
 from headscope.encoding.batches import batches
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.words import WordGroups, word_map
-from headscope.engine.compute import BatchView
+from headscope.engine.accumulate import BatchView
 from headscope.engine.plan import Plan
 from headscope.measures import make
 from headscope.models.load import load

@@ -18,7 +18,7 @@ from headscope.core.heads import Site
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
-from headscope.engine.compute import Accumulator, BatchView
+from headscope.engine.accumulate import Accumulator, BatchView
 from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError, RunError
 from headscope.measures import make

@@ -17,7 +17,7 @@ from headscope.core.heads import HeadId, HeadLayout, Kind, Site
 from headscope.core.state import State
 from headscope.encoding.choices import Rows
 from headscope.encoding.texts import Encoded
-from headscope.engine.compute import Accumulator, BatchView
+from headscope.engine.accumulate import Accumulator, BatchView
 from headscope.engine.plan import CorpusReading as Way
 from headscope.engine.plan import Plan
 from headscope.engine.sample import Sample

@@ -9,8 +9,9 @@ from headscope.core.state import States
 from headscope.core.timing import spelled
 from headscope.corpora import Corpus
 from headscope.encoding.batches import batches
+from headscope.engine.accumulate import Accumulator
 from headscope.engine.checkpoint import merge
-from headscope.engine.compute import Accumulator, ShardRunner
+from headscope.engine.compute import ShardRunner
 from headscope.engine.failures import FaultTolerantRunner
 from headscope.engine.prefetch import Prefetcher
 from headscope.engine.shards import Progress, RunWork

@@ -23,7 +23,7 @@ from headscope.core.tally import Tally
 from headscope.corpora.files import check_archive
 from headscope.encoding.choices import ROWS, Rows
 from headscope.encoding.texts import Encoded
-from headscope.engine.compute import Accumulator, BatchView
+from headscope.engine.accumulate import Accumulator, BatchView
 from headscope.engine.opening import look_first
 from headscope.engine.plan import CorpusReading, Plan
 from headscope.engine.sample import SIZE, Sample

@@ -15,7 +15,8 @@ from headscope.core.heads import HeadLayout, Kind
 from headscope.encoding.batches import grouped, token_side
 from headscope.encoding.choices import Rows
 from headscope.encoding.words import WordGroups
-from headscope.engine.compute import BatchView, explain
+from headscope.engine.accumulate import BatchView
+from headscope.engine.compute import explain
 from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError
 from headscope.measures.base import Level

@@ -1,0 +1,243 @@
+"""What measures are given of a batch of texts, and the states that they add it to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from headscope.core.batch import Later, MapBatch, Side, Slope
+from headscope.core.heads import Site
+from headscope.core.profile import timing
+from headscope.core.rows import AttentionScores, RowNeeds, RowSums
+from headscope.core.slices import numbers_of
+from headscope.core.state import States
+from headscope.encoding.batches import TokenForms
+from headscope.encoding.choices import Rows
+from headscope.encoding.texts import Encoded
+from headscope.encoding.words import WordGroups, token_maps, word_map
+from headscope.engine.map_memory import SIDES
+from headscope.engine.plan import Plan
+from headscope.measures.base import Level, Measure
+from headscope.measures.means import row_sums
+from headscope.stats.rows import even_statistics
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Float64
+
+
+class BatchView:
+    """One batch of texts as the measures see it: for each kind of attention, what rows and columns are, by token or
+    by word. `forms` are those of the tokens of earlier batches.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[Encoded],
+        rows: Rows,
+        replicates: Float64[np.ndarray, "batch replicate"],
+        forms: TokenForms | None = None,
+    ) -> None:
+        targets = [text.target for text in texts if text.target is not None]
+        self._documents = tuple(text.document for text in texts)
+        self._slices = numbers_of(text.slice for text in texts)
+        self._texts = {"source": texts, "target": targets or texts}
+        self._rows = rows
+        self._replicates = replicates
+        self._shared: dict[Level, dict[Hashable, Any]] = {"token": {}, "word": {}}
+        self._tokens: dict[str, Side] = {}
+        self._words: dict[str, WordGroups] = {}
+        self._forms = forms or TokenForms()
+
+    def _token_side(self, name: str) -> Side:
+        if name not in self._tokens:
+            self._tokens[name] = self._forms.side(self._texts[name])
+        return self._tokens[name]
+
+    def _word_groups(self, name: str, device: torch.device) -> WordGroups:
+        if name not in self._words:
+            self._words[name] = WordGroups.build(self._texts[name], device)
+        return self._words[name]
+
+    def made_ready(
+        self, plan: Plan, measures: Mapping[Level, Sequence[Measure]], device: torch.device, needs: RowNeeds | None = None
+    ) -> BatchView:
+        """The view itself, with all that it and the measures would otherwise make when they are first asked for it."""
+        for kind in plan.layout.by_kind():
+            if needs is not None:
+                queries, keys = (self._token_side(name) for name in SIDES[kind])
+                _ = keys.members(needs, device), queries.row_groups(needs, device)
+            for level, own in measures.items() if kind != "cross" else ():  # between two texts nobody prepares anything
+                queries, keys = (self._side(name, level, device) for name in SIDES[kind])
+                for measure in own:
+                    self._shared[level]["prepared", measure, kind] = measure.prepare(queries, keys, device)
+        return self
+
+    def _side(self, name: str, level: Level, device: torch.device) -> Side:
+        return self._token_side(name) if level == "token" else self._word_groups(name, device).side
+
+    def tokens(
+        self,
+        plan: Plan,
+        index: int,
+        weights: Float[torch.Tensor, "b h q k"],
+        visible: Bool[torch.Tensor, "b q k"] | None,
+        again: Callable[[], Later] | None = None,
+    ) -> MapBatch:
+        """The maps of one site between tokens. Padded rows, where a model may leave anything, are emptied."""
+        queries, keys = (self._token_side(name) for name in SIDES[plan.layout.sites[index].kind])
+        if queries.padded:
+            weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
+        shared = self._shared["token"]
+        batch = MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, shared, self._documents, again)
+        return replace(batch, slices=self._slices)
+
+    def members(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b k group"]:
+        """Which keys of a site belong to which group."""
+        return self._token_side(SIDES[site.kind][1]).members(needs, device)
+
+    def row_groups(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b rows q"]:
+        """Which rows of a site belong to which group."""
+        return self._token_side(SIDES[site.kind][0]).row_groups(needs, device)
+
+    def rows(self, plan: Plan, index: int, rows: RowSums, scores: AttentionScores) -> MapBatch:
+        """The statistics of the rows of one site, without its maps."""
+        site = plan.layout.sites[index]
+        queries, keys = (self._token_side(name) for name in SIDES[site.kind])
+        reach, lengths = scores.reach, scores.lengths  # what `even` holds waits for other layers, and must be small
+
+        def even() -> RowSums:
+            members = self.members(site, rows.needs, rows.values.device)
+            values = even_statistics(reach, lengths, queries.width, members, rows.needs.offsets)
+            return RowSums.of(rows.needs, values, queries.row_groups(rows.needs, rows.values.device))
+
+        return MapBatch(
+            index,
+            plan.layout,
+            None,
+            queries,
+            keys,
+            self._replicates,
+            shared=self._shared["token"],
+            documents=self._documents,
+            rows=rows,
+            reach=reach,
+            scores=scores if rows.needs.scores else None,
+            even_rows=even,
+            value=scores.value if rows.needs.scores else None,
+            slices=self._slices,
+        )
+
+    def word_scores(self, plan: Plan, index: int, scores: AttentionScores) -> MapBatch:
+        """The words of one site, and the scores that weights between them can be worked out from, without its maps."""
+        queries, keys = (self._word_groups(name, scores.query.device) for name in SIDES[plan.layout.sites[index].kind])
+        return MapBatch(
+            index,
+            plan.layout,
+            None,
+            queries.side,
+            keys.side,
+            self._replicates,
+            shared=self._shared["word"],
+            documents=self._documents,
+            tokens=token_maps(None, queries, keys, self._rows, scores),
+            reach=scores.reach,
+            slices=self._slices,
+        )
+
+    def words(self, maps: MapBatch) -> MapBatch:
+        """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
+        device = maps.weights.device
+        queries, keys = (self._word_groups(name, device) for name in SIDES[maps.site.kind])
+        visible = maps.once("visible words", lambda: _visible_words(maps.visible, queries, keys))
+
+        def again() -> Later:
+            rows = maps.later()
+
+            def later(start: int, stop: int) -> Float[torch.Tensor, "b h w k"]:
+                part, first, end = queries.part(start, stop)
+                return word_map(rows(first, end).float(), part, keys, self._rows)
+
+            return later
+
+        return MapBatch(
+            maps.index,
+            maps.layout,
+            lambda: word_map(maps.weights, queries, keys, self._rows),
+            queries.side,
+            keys.side,
+            maps.replicates,
+            visible,
+            self._shared["word"],
+            maps.documents,
+            again,
+            token_maps(maps.weights, queries, keys, self._rows),
+            slices=self._slices,
+        )
+
+
+def _visible_words(
+    visible: Bool[torch.Tensor, "b q k"] | None, queries: WordGroups, keys: WordGroups
+) -> Bool[torch.Tensor, "b qw kw"] | None:
+    if visible is None:
+        return None
+    return (queries.share @ visible.float() @ keys.member) > 0
+
+
+class Accumulator:
+    """The states of a plan's measures, fed one site of one batch at a time; only those of some names if that is
+    said. If `sliced`, each has a part for each slice of the corpus.
+    """
+
+    def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None, sliced: bool = False) -> None:
+        self._plan = plan
+        self._by_level = plan.by_level(names)
+        self._needs = [needs for measure in self._by_level.get("token", ()) if (needs := measure.row_needs()) is not None]
+        self.by_slope = plan.by_slope(names)
+        starts = {measure.name: partial(measure.start, plan.layout, replicates, seed) for measure in plan.measures}
+        self.states: States = {name: start().divide(start) if sliced else start() for name, start in starts.items()}
+
+    def add(
+        self,
+        view: BatchView,
+        index: int,
+        weights: Float[torch.Tensor, "b h q k"],
+        visible: Bool[torch.Tensor, "b q k"] | None = None,
+        again: Callable[[], Later] | None = None,
+        value: Float[torch.Tensor, "b kv k d"] | None = None,
+    ) -> None:
+        """Let every measure see one site's maps; `index` counts the plan's sites."""
+        with timing("rows and columns of maps"):
+            tokens = replace(view.tokens(self._plan, index, weights, visible, again), value=value)
+            if self._needs:  # those measures share them
+                tokens = replace(tokens, rows=row_sums(tokens, reduce(or_, self._needs)))
+        levels: dict[Level, MapBatch] = {"token": tokens}
+        if "word" in self._by_level:
+            with timing("maps between words"):
+                levels["word"] = view.words(tokens)
+        for level, measures in self._by_level.items():
+            for measure in measures:
+                with timing(f"measure {measure.name}"):
+                    measure.update(self.states[measure.name], levels[level])
+
+    def add_rows(self, view: BatchView, index: int, rows: RowSums, scores: AttentionScores) -> None:
+        """Let every measure see the statistics of one site's rows, or the scores of its words."""
+        for level, measures in self._by_level.items():
+            batch = view.rows(self._plan, index, rows, scores) if level == "token" else view.word_scores(self._plan, index, scores)
+            for measure in measures:
+                with timing(f"measure {measure.name}"):
+                    measure.update(self.states[measure.name], batch)
+
+    def add_slopes(
+        self, view: BatchView, index: int, slope: Slope, sizes: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None
+    ) -> None:
+        """Let the measures of gradients see what is made of those of one site."""
+        tokens = view.tokens(self._plan, index, sizes, visible)
+        for measure in self.by_slope[slope]:
+            with timing(f"measure {measure.name}"):
+                measure.update(self.states[measure.name], tokens)
