@@ -45,6 +45,7 @@ def measured(name: str, model: Path, files: list[Path], options: argparse.Namesp
     from headscope.measures import DEFAULT
 
     began = time.perf_counter()
+    read: list[tuple[float, int]] = []  # after each shard: the time, and the tokens that had been read
     with tempfile.TemporaryDirectory() as out:
         run = hs.run(
             str(model),
@@ -55,6 +56,9 @@ def measured(name: str, model: Path, files: list[Path], options: argparse.Namesp
             dtype=options.dtype,
             batch_tokens=options.batch_tokens,
             readers=options.readers,
+            engine="processes" if options.workers else "local",
+            workers=options.workers or 1,
+            progress=lambda share, texts, tokens: read.append((time.perf_counter(), tokens)),
             gallery=0,
             profile=options.profile,
             max_length=128,
@@ -62,7 +66,13 @@ def measured(name: str, model: Path, files: list[Path], options: argparse.Namesp
         )
         taken = time.perf_counter() - began
     tokens = int(run.results.manifest["counts"]["tokens"])
-    note = f"{tokens:,} tokens in {taken:.1f} s; {options.readers} readers, {options.batch_tokens:,} tokens a batch"
+    (first, before), (last, after) = read[0], read[-1]
+    steady = f", {(after - before) / (last - first):,.0f} a second from the first shard to the last" if last > first else ""
+    workers = f", {options.workers} workers" if options.workers else ""
+    note = (
+        f"{tokens:,} tokens in {taken:.1f} s{steady}; first shard after {first - began:.1f} s; "
+        f"{options.readers} readers{workers}, {options.batch_tokens:,} tokens a batch"
+    )
     return Row("k", f"{options.device}, {options.dtype}, {name}", tokens / taken, "tokens a second", note=note)
 
 
@@ -82,6 +92,8 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=32)
     parser.add_argument("--batch-tokens", type=int, default=32768 if gpu else 2048)
     parser.add_argument("--readers", type=int, default=12 if gpu else 0)
+    parser.add_argument("--workers", type=int, default=0, help="processes that share the device; 0: this one alone")
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--profile", action="store_true", help="print where the time went")
     options = parser.parse_args()
@@ -90,7 +102,7 @@ def main() -> None:
         files = write(Path(name), options.sentences, "jsonl", options.files, None)
         shape = BASE if torch.device(options.device).type == "cuda" else {}
         model = saved(Path(name) / "model", shape)
-        found = [measured(way, model, files, options) for way in WAYS]
+        found = [measured(way, model, files, options) for way in options.ways]
     print("\n".join([*(f"- {line}" for line in machine(options.threads)), "", table(found)]))
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
@@ -127,9 +126,13 @@ class TokenForms:
     def _add(self, pairs: Int[np.ndarray, "token"], new: Int[np.ndarray, "new"], texts: Sequence[Encoded]) -> None:
         """Number the forms of the tokens at the places `new`, the same one perhaps several times."""
         different, first = np.unique(pairs[new], return_index=True)
-        pieces = list(chain.from_iterable(text.pieces for text in texts))
+        ends = np.cumsum([len(text) for text in texts])
+        places = new[first]
+        owners = np.searchsorted(ends, places, side="right")  # only their pieces are asked for: those of others may be packed
+        before = places - ends[owners]  # the place of each token before the end of its text
+        pieces = [texts[owner].pieces[place] for owner, place in zip(owners.tolist(), before.tolist(), strict=True)]
         self._numbers[different] = np.arange(len(different)) + len(self._forms.kinds)
-        self._forms.kinds += zip(map(pieces.__getitem__, new[first].tolist()), (different % ROLES).tolist(), strict=True)
+        self._forms.kinds += zip(pieces, (different % ROLES).tolist(), strict=True)
 
 
 def token_side(texts: Sequence[Encoded]) -> Side:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,33 +74,15 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getstate__(self) -> dict[str, object]:
-        """All fields, the annotation packed apart: it is most of a text, and whoever receives it may not need it."""
-        state = dict(self.__dict__)
-        if "annotation" in state:
-            annotation = state.pop("annotation")
-            state["_packed"] = (annotation.document, annotation.slice, pickle.dumps(annotation, pickle.HIGHEST_PROTOCOL))
-        return state
-
-    def __getattr__(self, name: str) -> Any:
-        """The annotation of a text that came from another process, unpacked when it is first asked for."""
-        packed = self.__dict__.get("_packed")
-        if name != "annotation" or packed is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__["annotation"] = annotation = pickle.loads(packed[2])
-        return annotation
-
     @property
     def document(self) -> str:
         """The id of the document that the text is part of."""
-        packed = self.__dict__.get("_packed")
-        return self.annotation.document if packed is None else str(packed[0])
+        return self.annotation.document
 
     @property
     def slice(self) -> str:
         """The slice that the document belongs to."""
-        packed = self.__dict__.get("_packed")
-        return self.annotation.slice if packed is None else str(packed[1])
+        return self.annotation.slice
 
     @property
     def words(self) -> tuple[Word, ...]:

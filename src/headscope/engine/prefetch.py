@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import pickle
 import queue
 import threading
 from collections.abc import Iterator, Sequence
@@ -30,6 +29,7 @@ from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.corpora.readers.folders import KEYS
+from headscope.encoding.packing import pack, unpack
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.engine.child_processes import end_with_parent, uninterrupted
 from headscope.errors import HeadscopeError
@@ -92,8 +92,7 @@ class PackedText:
 
     def whole(self) -> Encoded:
         """The text itself."""
-        text: Encoded = pickle.loads(self.packed)[self.place]
-        return text
+        return unpack(self.packed)[self.place]
 
 
 class PackedShard(Sequence[Encoded]):
@@ -117,7 +116,7 @@ class PackedShard(Sequence[Encoded]):
     def __getitem__(self, place: slice) -> Sequence[Encoded]: ...
     def __getitem__(self, place: int | slice) -> Encoded | Sequence[Encoded]:
         if self._texts is None:
-            opened = ((pickle.loads(packed), places) for packed, places in self._parts)
+            opened = ((unpack(packed), places) for packed, places in self._parts)
             self._texts = [texts[place] for texts, places in opened for place in places]
         return self._texts[place]
 
@@ -197,7 +196,7 @@ def _briefs(parcel: PackedDocument) -> Iterator[PackedText]:
 def _parcel(document: Document, name: str, encoder: Encoder, dropped: Tally) -> PackedDocument:
     """A document of that name, encoded and packed."""
     texts = list(encoder.texts([document if name == document.id else replace(document, id=name)], dropped))
-    return PackedDocument(document.id, name, [PackedNumbers.of(text) for text in texts], pickle.dumps(texts, pickle.HIGHEST_PROTOCOL))
+    return PackedDocument(document.id, name, [PackedNumbers.of(text) for text in texts], pack(texts))
 
 
 class _Reader:

@@ -40,8 +40,8 @@ class Sample:
             size = self._sizes[lengths] = map_bytes([text], self._heads)
         if size > MOST:
             self.too_long += 1
-        else:
-            self._least.add((_unlike(text.cost) << 64) + order(text), text)
+        elif self._least.takes(unlike := _unlike(text.cost) << 64):  # else its hash need not be worked out
+            self._least.add(unlike + order(text), text)
 
     def leave_out(self, ids: Iterable[str]) -> None:
         """Choose none of these texts."""
@@ -71,6 +71,10 @@ class _Least:
         self._size = size
         self._heap: list[tuple[int, int, Encoded | PackedText]] = []  # the largest number first; texts themselves are never compared
         self._seen = 0
+
+    def takes(self, number: int) -> bool:
+        """Whether a number, or a larger one that is close to it, may be among the smallest."""
+        return len(self._heap) < self._size or (self._size > 0 and number <= -self._heap[0][0])
 
     def add(self, number: int, text: Encoded | PackedText) -> None:
         if self._size:

@@ -131,7 +131,8 @@ class RunSpec(Specification):
         unit = self.unit or ("pair" if pairs else "sentence")
         # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
-        sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or 8 * batch}
+        # Between shards a device waits for their sums to be kept: a GPU does eight batches in a tenth of a second.
+        sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or (8 if device == "cpu" else 32) * batch}
         cut = {"overlong": "truncate"} if self.prompt_tokens is not None else {}
         return self.model_copy(update={**self.by_preset(), **cut, **sizes, "measures": measures, "unit": unit})
 

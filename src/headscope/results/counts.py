@@ -83,12 +83,17 @@ class Counts:
         self.documents += new
         self._last = document
         self.texts += 1
-        of_slice = self.slices.setdefault(slice, SliceCounts())
+        if (of_slice := self.slices.get(slice)) is None:
+            of_slice = self.slices[slice] = SliceCounts()
         of_slice.documents += new
         of_slice.texts += 1
         of_slice.tokens += sizes.tokens
-        for name, size in zip(sizes._fields, sizes, strict=True):
-            setattr(self, name, getattr(self, name) + size)
+        self.tokens += sizes.tokens
+        self.words += sizes.words
+        self.split_words += sizes.split_words
+        self.mentions += sizes.mentions
+        self.word_tokens += sizes.word_tokens
+        self.unknown += sizes.unknown
 
     def numbers(self) -> dict[str, int]:
         """The counts by name."""
