@@ -7,6 +7,7 @@ word, is found out by asking it.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,13 +46,13 @@ class Template:
 class _Readable(dict[int, str]):
     """What tokens say, found out when one is first asked for."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, backend: Any) -> None:
         super().__init__()
-        self._hf: Any = tokenizer
+        self._backend = backend
 
     def __missing__(self, token: int) -> str:
-        text = self._hf.backend_tokenizer.decode([token], skip_special_tokens=False).strip()
-        self[token] = text or str(self._hf.convert_ids_to_tokens(token))
+        text = self._backend.decode([token], skip_special_tokens=False).strip()
+        self[token] = text or str(self._backend.id_to_token(token))
         return self[token]
 
 
@@ -64,14 +65,27 @@ class Tokenizer:
                 f"{type(tokenizer).__name__} has no fast version, so words and tokens cannot be aligned exactly",
                 "Use a model with a tokenizer.json",
             )
-        self.hf: Any = tokenizer
+        self.__dict__["hf"] = tokenizer
         self._backend: Any = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
-        self._readable = _Readable(tokenizer)
+        self._readable = _Readable(self._backend)
 
-    def __reduce__(self) -> tuple[type[Tokenizer], tuple[PreTrainedTokenizerBase]]:
-        return Tokenizer, (self.hf,)  # another process finds out and remembers by itself
+    def __getstate__(self) -> dict[str, Any]:
+        """The backend and what encoding needs to know of the special tokens. transformers, which takes a second to
+        import, is then needed only where the tokenizer itself is asked for.
+        """
+        facts = {name: getattr(self, name) for name in ("unknown", "_unknown_id", "_ends")}
+        return {**facts, "_backend": self._backend, "_packed": self.__dict__.get("_packed") or pickle.dumps(self.hf)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._readable = _Readable(self._backend)
+
+    @cached_property
+    def hf(self) -> Any:
+        """The Hugging Face tokenizer."""
+        return pickle.loads(self.__dict__["_packed"])
 
     @property
     def pad_id(self) -> int:
@@ -101,6 +115,11 @@ class Tokenizer:
         elif found == {None} and type(model).__name__ == "Unigram":  # which tells it nowhere else
             found.add(json.loads(self._backend.to_str())["model"].get("unk_id"))
         return frozenset(int(token) for token in found if token is not None)
+
+    @cached_property
+    def _unknown_id(self) -> int | None:
+        """The id that a word without a token gets."""
+        return None if self.hf.unk_token_id is None else int(self.hf.unk_token_id)
 
     @cached_property
     def ordinary(self) -> tuple[int, ...]:
@@ -176,11 +195,11 @@ class Tokenizer:
         return RunTokens(self._backend)
 
     def _unknown(self, form: str, tally: Tally | None) -> int:
-        if self.hf.unk_token_id is None:
+        if self._unknown_id is None:
             raise EncodingError(f"the word {form!r} yields no token, and the tokenizer has none for unknown words")
         if tally is not None:
             tally.add("words without a token, read as unknown", repr(form), read=True)
-        return int(self.hf.unk_token_id)
+        return self._unknown_id
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens, special ones written out."""
