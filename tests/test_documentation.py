@@ -147,6 +147,12 @@ def test_the_example_of_an_api_page_runs(name: str, tmp_path: Path, monkeypatch:
         assert (tmp_path / written).exists(), written
 
 
+def test_every_command_is_in_the_decision_tree() -> None:
+    text = (ROOT / "docs" / "which.md").read_text(encoding="utf-8")
+    verbs = get_command(app).commands  # type: ignore[attr-defined]
+    assert [name for name in verbs if f"`headscope {name} " not in text and f"`headscope {name}`" not in text] == []
+
+
 def test_the_makefile_has_what_the_readme_names() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set(re.findall(r"(?:`|^ {4})make ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
