@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,24 @@ def test_measures_of_mentions_are_documented(name: str) -> None:
         assert f"`{term}" in section.partition("\n## ")[0], term
     for table in measure.tables(measure.start(HeadLayout(()), 0), HeadLayout(())):
         assert table == name or f"`{table}`" in section, table
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "docs" / "api").glob("*.md")))
+def test_the_example_of_an_api_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On six texts, so that it takes a second."""
+    (code,) = python_of(ROOT / "docs" / "api" / f"{name}.md")
+    monkeypatch.chdir(tmp_path)
+    for verb in ("run", "plan"):
+        monkeypatch.setattr(hs, verb, partial(getattr(hs, verb), limit=6), raising=False)
+    exec(code.replace("limit=120", "limit=6"), {})
+    for written in re.findall(r'(?:out=|save\(|savefig\(|to_csv\(|report\()"([^"]+)"', code):
+        assert (tmp_path / written).exists(), written
+
+
+def test_every_command_is_in_the_decision_tree() -> None:
+    text = (ROOT / "docs" / "which.md").read_text(encoding="utf-8")
+    verbs = get_command(app).commands  # type: ignore[attr-defined]
+    assert [name for name in verbs if f"`headscope {name} " not in text and f"`headscope {name}`" not in text] == []
 
 
 def test_the_makefile_has_what_the_readme_names() -> None:
