@@ -55,6 +55,12 @@ def test_a_command_that_does_not_exist_is_noticed() -> None:
             parse(f"headscope {wrong}")
 
 
+def test_a_command_may_go_on_in_the_next_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("    headscope run --limit 2 \\\n        --out RUN    # a run\n    headscope show RUN\n", encoding="utf-8")
+    assert commands(page) == ["headscope run --limit 2 --out RUN", "headscope show RUN"]
+
+
 @pytest.fixture(scope="module")
 def syntax() -> hs.Run:
     return hs.run("mini", "sampler", ["relations", "tokens", "positions"], replicates=0, gallery=0)
