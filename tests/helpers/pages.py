@@ -17,7 +17,8 @@ def commands(page: Path, inline: bool = True) -> list[str]:
     sentences and tables only if `inline`.
     """
     begins = rf"(?:{_IN_BLOCKS}|`)" if inline else _IN_BLOCKS
-    lines = re.findall(rf"{begins}(headscope [a-z][^`\n]*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    text = re.sub(r"\\\n\s*", "", page.read_text(encoding="utf-8"))  # a command may go on in the next line
+    lines = re.findall(rf"{begins}(headscope [a-z][^`\n]*)", text, re.MULTILINE)
     parts = [re.split(r"\s+#|\s{3,}|\s[|>]\s|…| \.\.\.", line)[0].strip() for line in lines]
     return [re.sub(r"(?<=\w)\.\.\.", "", part) for part in parts]
 
