@@ -14,11 +14,12 @@ demo: .venv/run.stamp  ## measure the embedded model on the embedded corpus, and
 test: .venv/dev.stamp  ## run all tests, one worker a core
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
 
-lint: .venv/dev.stamp  ## style, types, and the direction of imports
+lint: .venv/dev.stamp  ## style, types, the direction of imports, and the word list of the texts
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python docs/tools/words.py
 
 contract: .venv/dev.stamp  ## compare captured attention with eager for every architecture of the installed transformers; writes the table of docs/models.md
 	$(BIN)/python tests/contract/run_contract.py $(CONTRACT)

@@ -42,8 +42,8 @@ def page(given: dict[str, Any]) -> str:
     """The page in Markdown."""
     parts = [given["head"], *(f"    {folder['command']}\n" for folder in given["folders"].values())]
     for paper in given["papers"]:
-        parts.append(f"\n## {paper['title']}\n\nMore: [page]({paper['page']}); all at once: `headscope replicate {paper['recipe']}`.\n\n")
-        parts.append("| the paper has | command | ours | what differs |\n|---|---|---|---|\n")
+        parts.append(f"\n## {paper['title']}\n\nMore: [page]({paper['page']}); all claims: `headscope replicate {paper['recipe']}`.\n\n")
+        parts.append("| in the paper | command | our figure | differences |\n|---|---|---|---|\n")
         for row in paper["rows"]:
             picture = f"![{row['what'].split(':')[0]}](img/papers/{row['thumbnail']}.png)" if "thumbnail" in row else ""
             differs = re.sub(r"\b([a-z-]+)\.md\b", r"[\1](\1.md)", row["differs"])

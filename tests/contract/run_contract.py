@@ -32,7 +32,7 @@ def table(text: list[Verdict], other: list[Verdict]) -> str:
         lines += ["", f"**{said}** ({len(names)}): {', '.join(f'`{name}`' for name in names)}."]
     names = [verdict.name for verdict in equal if verdict.how == "interface" and not verdict.without_maps]
     count_without = sum(verdict.without_maps for verdict in equal)
-    lines += ["", f"**Without maps** ({count_without}), where no measure reads them: all that are read layer by layer but "]
+    lines += ["", f"**Without maps** ({count_without}), when no measure needs them: all that are read layer by layer except "]
     lines[-1] += ", ".join(f"`{name}`" for name in names) + "."
     names = [verdict.name for verdict in other if verdict.state == "equal"]
     lines += ["", f"**Equal, with parts for images or sound that text does not reach** ({len(names)}): "]

@@ -69,7 +69,7 @@ def of_finished(what: str, whole: Path, names: list[str], n: int, seed: int, pla
             found = read_whole(folder)
         except HeadscopeError as error:
             says = any(word in str(error) for word in ("--overwrite", "--resume", "run again"))
-            tally.add("refused, saying what to do" if says else "refused without saying what to do", says, f"{about}: {error}")
+            tally.add("refused, with the remedy" if says else "refused without a remedy", says, f"{about}: {error}")
         except Exception as error:  # whatever else is raised is a fault
             tally.add("an error that is none of headscope's", False, f"{about}: {error!r}")
         else:
@@ -94,7 +94,7 @@ def of_parts(what: str, model: Any, begun: Path, whole: Path, settings: dict[str
             hs.run(model, "sampler", out=folder, resume=True, **settings)
         except HeadscopeError as error:
             says = any(word in str(error) for word in ("--overwrite", "--resume", "run again"))
-            tally.add("refused, saying what to do" if says else "refused without saying what to do", says, f"{about}: {error}")
+            tally.add("refused, with the remedy" if says else "refused without a remedy", says, f"{about}: {error}")
             for path in _named(folder, str(error)):  # do what it says
                 path.unlink()
             hs.run(model, "sampler", out=folder, resume=name != "run.json", overwrite=name == "run.json", **settings)

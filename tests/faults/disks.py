@@ -52,7 +52,7 @@ def _full(make: Make, expected: dict[str, Any], place: Path, size: int) -> tuple
     elif "space" not in said and "left" not in said:
         return "refused without saying why", False, said
     else:
-        outcome = "refused for want of space"
+        outcome = "refused for lack of space"
     try:
         make(out)
     except RunError as error:
@@ -79,7 +79,7 @@ def full_file(what: str, make: Callable[[Path], Any], name: str, place: Path, si
         mount(place, ROOM, "remount")
         make(path)
         clear = "space" in said or "left" in said
-        return ("refused for want of space; nothing left; written when there is space", clear and path.exists(), said)
+        return ("refused for lack of space; nothing left; written when there is space", clear and path.exists(), said)
 
     for size in sizes:
         tally.add(*apart(partial(work, size)))
@@ -120,7 +120,7 @@ def full_cache(what: str, whole: Path, place: Path) -> Tally:
         differs = different(contents(whole), contents(place / "out"))
         shutil.rmtree(place / "out")
         clear = said is not None and ("space" in said or "left" in said)
-        return "refused for want of space; gone on with, identical", clear and not differs, f"{said} {differs}"
+        return "refused for lack of space; gone on with, identical", clear and not differs, f"{said} {differs}"
 
     for lie in (False, True):
         tally.add(*apart(partial(work, lie)))
@@ -146,7 +146,7 @@ def full_training(what: str, corpus: Path, place: Path, shares: tuple[float, ...
         trained(corpus)(small / "model")
         same = contents(small / "model") == contents(whole)
         clear = said is not None and ("space" in said or "left" in said)
-        return "refused for want of space; nothing left; made when there is space", clear and not left and same, f"{said} {left}"
+        return "refused for lack of space; nothing left; made when there is space", clear and not left and same, f"{said} {left}"
 
     for share in shares:
         for lie in (False, True):
@@ -206,7 +206,7 @@ def unusable(place: Path, mounts: bool) -> Tally:
 
 def vanishing(place: Path) -> Tally:
     """A folder that is removed, or replaced by another run's, while a run writes to it."""
-    tally = Tally("output folder removed, or replaced by another, in mid-run")
+    tally = Tally("output folder removed, or replaced by another, during the run")
     place.mkdir(parents=True, exist_ok=True)
     for again in (False, True):
         out = place / f"vanishing-{again}"

@@ -40,13 +40,13 @@ def killed(place: Path, n: int, seed: int) -> Iterator[Trial]:
     few = max(3, n // 4)
     here = kills.a_run("local")  # which goes on with what any engine has begun
     for engine in ("local", "processes"):
-        what = f"`run --engine {engine}` killed, moments spread over its life"
+        what = f"`run --engine {engine}` killed, moments spread over its run time"
         yield _trial(what, kills.by_the_clock, kills.a_run(engine), place, n, seed, here)
     yield _trial("`run` killed while it wrote a file", kills.by_the_file, here, place, n, seed)
     several = "`run --engine processes` killed while it wrote a file"
     yield _trial(several, kills.by_the_file, kills.a_run("processes", limit=10), place, n, seed, kills.a_run("local", limit=10))
     for study in kills.STUDIES:
-        yield _trial(f"`{study}` killed, moments spread over its life", kills.by_the_clock, kills.a_study(study), place, few, seed)
+        yield _trial(f"`{study}` killed, moments spread over its run time", kills.by_the_clock, kills.a_study(study), place, few, seed)
         yield _trial(f"`{study}` killed while it wrote a file", kills.by_the_file, kills.a_study(study), place, few, seed)
     corpus = kills.table_of_labels(place / "labels.tsv")
     new, old = kills.trained(corpus), kills.trained(corpus, seed=1)
@@ -174,7 +174,7 @@ def main() -> None:
     hs.load("mini", head=True)  # so that what is started from here need not import it all again
     place = Path(tempfile.mkdtemp(prefix="headscope-faults-"))
     wrong = 0
-    print("| what was tried | how often | what happened |\n|---|--:|---|", flush=True)
+    print("| test | repetitions | outcome |\n|---|--:|---|", flush=True)
     try:
         for name, trial in quick(place, options.seed) if options.quick else every(place, options.kills, options.seed):
             if options.only in name:

@@ -64,7 +64,7 @@ def clocks(place: Path, n: int, seed: int) -> Tally:
 
 def read_only(place: Path, n: int) -> Tally:
     """A folder that becomes read-only when some shards are kept, and later can be written again. Needs to mount."""
-    tally = Tally("output folder that becomes read-only in mid-run; then writable again and `--resume`")
+    tally = Tally("output folder that becomes read-only during the run; then writable again and `--resume`")
     place.mkdir(parents=True, exist_ok=True)
     settings: dict[str, Any] = {**RUN, "limit": 8, "gallery": 2}
     apart(lambda: hs.run("mini", "sampler", out=place / "whole", **settings) and None)
@@ -125,7 +125,7 @@ def lost_head(place: Path, n: int) -> Tally:
     """The head of a Ray cluster is killed when some shards are kept: the run ends with one line, and goes on without
     Ray.
     """
-    tally = Tally("`run --engine ray --address`: the cluster's head killed in mid-run; then `--resume` without Ray")
+    tally = Tally("`run --engine ray --address`: the cluster's head killed during the run; then `--resume` without Ray")
     place.mkdir(parents=True, exist_ok=True)
     settings: dict[str, Any] = {**RUN, "limit": 24, "gallery": 2}
     apart(lambda: hs.run("mini", "sampler", out=place / "whole", **settings) and None)

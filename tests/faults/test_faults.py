@@ -59,7 +59,7 @@ def test_damaged_parts_are_never_gone_on_with(mini: Model, whole: Path, tmp_path
     changes.stop_after(2, lambda told: hs.run(mini, "sampler", out=begun, progress=told, **SMALL))
     tally = damage.of_parts("", mini, begun, whole, SMALL, 6, 1, tmp_path)
     right(tally, 6)
-    assert tally.came == {"refused, saying what to do": 6}
+    assert tally.came == {"refused, with the remedy": 6}
 
 
 def test_what_changed_under_resume_is_named(tmp_path: Path) -> None:

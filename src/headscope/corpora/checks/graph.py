@@ -20,7 +20,7 @@ _SELF = rule("head-self", 2, "no word is its own head", "Attach the word to anot
 _CYCLE = rule("cycle", 2, "following the heads leads to the root", "Attach one of the words elsewhere")
 _ROOTS = rule("one-root", 2, "a sentence has one root", "Attach the others to the first, say as parataxis or conj")
 _ROOT = rule("root-relation", 2, "the relation is root where the head is 0, and nowhere else", "Correct the head or the relation")
-_DEPS = rule("deps-format", 2, "DEPS holds head:relation, several parted by bars", "Write DEPS as in 4:nsubj|7:nsubj")
+_DEPS = rule("deps-format", 2, "DEPS holds head:relation, separated by bars", "Write DEPS as in 4:nsubj|7:nsubj")
 _DEPS_HEAD = rule("deps-head", 2, "heads in DEPS are words or empty nodes of the sentence, not the word itself", "Correct the head")
 _DEPS_ORDER = rule("deps-order", 2, "DEPS is sorted by head, then relation, and has each pair once", "Sort DEPS, and keep each pair once")
 _DEPS_RELATION = rule(
@@ -29,11 +29,13 @@ _DEPS_RELATION = rule(
     "an enhanced relation is universal, or ref, with lower-case subtypes; root with head 0 and nowhere else",
     "Write the relation as in nmod:in_front_of",
 )
-_DEPS_REACH = rule("deps-unconnected", 2, "all nodes of an enhanced graph hang together", "Give the word a head that leads to the root")
+_DEPS_REACH = rule(
+    "deps-unconnected", 2, "all nodes of an enhanced graph are connected to the root", "Give the word a head that leads to the root"
+)
 _DEPS_ALL = rule("deps-sometimes", 2, "all sentences of a file have DEPS, or none", "Fill DEPS for all sentences, or write _ for all")
-_DEPS_COPY = rule("deps-copied", 3, "DEPS says more than HEAD and DEPREL somewhere in a file", "Write _ throughout", note=True)
+_DEPS_COPY = rule("deps-copied", 3, "DEPS differs from HEAD and DEPREL somewhere in a file", "Write _ in the whole file", note=True)
 _DEPS_ORPHAN = rule(
-    "deps-orphan", 3, "there are no orphans in DEPS where empty nodes stand for what is missing", "Attach the orphan to an empty node"
+    "deps-orphan", 3, "there are no orphans in DEPS where empty nodes represent missing words", "Attach the orphan to an empty node"
 )
 
 _ENHANCED_HEAD = re.compile(r"(0|[1-9][0-9]{0,8})(\.[1-9][0-9]{0,8})?")
@@ -123,7 +125,7 @@ def _is_enhanced(relation: str) -> bool:
 
 
 def _is_subtype(text: str) -> bool:
-    """Letters of any script, none of them capital, in words parted by underscores."""
+    """Letters of any script, none of them capital, in words separated by underscores."""
     return all(part and all(unicodedata.category(char)[0] in "LM" and char == char.lower() for char in part) for part in text.split("_"))
 
 

@@ -16,11 +16,11 @@ _FORM = rule("entity-format", 2, "brackets open as (id-fields and close as id)",
 _DECLARED = rule(
     "entity-declared", 2, "# global.Entity names the fields of the brackets", "Add # global.Entity = GRP-etype, or your fields"
 )
-_PLACE = rule("entity-place", 2, "brackets stand at words and empty nodes", "Move Entity= from the multi-word token to its words")
-_BALANCE = rule("entity-balance", 2, "what opens closes in its document, and the other way round", "Balance the brackets of the document")
+_PLACE = rule("entity-place", 2, "brackets are at words and empty nodes", "Move Entity= from the multi-word token to its words")
+_BALANCE = rule("entity-balance", 2, "every bracket is opened and closed in the same document", "Balance the brackets of the document")
 _CROSSING = rule("entity-crossing", 2, "mentions lie side by side or inside each other", "Close the inner mention before the outer one")
 _DEPTH = rule("entity-depth", 2, f"at most {MOST_OPEN} mentions are open at a time", "Close the brackets that were opened before")
-_TYPE = rule("entity-type", 2, "all mentions of an entity have the same type", "Correct a type, or part the entity in two")
+_TYPE = rule("entity-type", 2, "all mentions of an entity have the same type", "Correct a type, or split the entity in two")
 _MINSPAN = rule("mention-minspan", 2, "minspan, or head, counts words of the mention", "Number the words of the mention from 1")
 _SPAN = rule("mention-span", 3, "no two mentions have the same words", "Join the two entities, or correct a bracket")
 _SENTENCE = rule("mention-sentence", 3, "a mention ends in its sentence", "Close the bracket in the sentence where it opens", note=True)

@@ -11,20 +11,22 @@ from headscope.corpora.readers.blocks import Comment
 from headscope.corpora.source import quoted
 
 _NO_ID = rule("sent-id-missing", 2, "a sentence has a # sent_id", "Add # sent_id = and an id")
-_ID_FORMAT = rule("sent-id-format", 2, "a sent_id has no white space and no slash, and there is one", "Write one id of other characters")
-_ID_UNIQUE = rule("sent-id-unique", 2, "no sent_id is used twice, in any of the files", "Give one of the sentences another id")
+_ID_FORMAT = rule("sent-id-format", 2, "a sentence has one sent_id, without white space and slashes", "Write one id without them")
+_ID_UNIQUE = rule("sent-id-unique", 2, "no sent_id is used twice, in any of the files", "Change one of the ids")
 _NO_TEXT = rule("text-missing", 2, "a sentence has a # text", "Add # text = and the sentence as it is written")
 _TEXTS = rule("text-repeated", 2, "a sentence has one # text", "Keep one of the comments")
 _TEXT = rule("text-words", 2, "the words of a sentence give its # text", "Correct the text, the form or the row of the multi-word token")
-_SPACE = rule("space-after", 2, "SpaceAfter=No stands where # text has no space", "Add SpaceAfter=No to the token, or take it away")
+_SPACE = rule("space-after", 2, "SpaceAfter=No is set where # text has no space", "Add SpaceAfter=No to the token, or remove it")
 _SPACE_PLACE = rule(
     "space-after-place",
     2,
     "SpaceAfter belongs to what is written: not to an empty node, nor to a word of a multi-word token",
-    "Move SpaceAfter=No to the row of the multi-word token, or take it away",
+    "Move SpaceAfter=No to the row of the multi-word token, or remove it",
 )
 _SPACE_VALUE = rule("space-after-value", 2, "SpaceAfter has the value No", "Write SpaceAfter=No, or nothing")
-_SPACE_BREAK = rule("space-after-break", 2, "a space parts paragraphs and documents", "Take SpaceAfter=No away from the last token before")
+_SPACE_BREAK = rule(
+    "space-after-break", 2, "a space separates paragraphs and documents", "Remove SpaceAfter=No from the last token before the break"
+)
 _BREAKS = rule("newdoc-newpar", 2, "a sentence begins at most one document and one paragraph", "Keep one of the comments")
 _NO_DOCUMENT = rule(
     "newdoc-missing",
@@ -33,8 +35,8 @@ _NO_DOCUMENT = rule(
     "Add # newdoc id = and an id",
     note=True,
 )
-_DOCUMENT_UNIQUE = rule("newdoc-unique", 2, "no document id is used twice in a file", "Give one of the documents another id")
-_KEYPHRASE = rule("keyphrase", 2, "# keyphrases occur in their document", "Write the phrase as it stands in the text, or take it out")
+_DOCUMENT_UNIQUE = rule("newdoc-unique", 2, "no document id is used twice in a file", "Change one of the ids")
+_KEYPHRASE = rule("keyphrase", 2, "# keyphrases occur in their document", "Write the phrase as in the text, or remove it")
 
 
 @dataclass

@@ -113,25 +113,25 @@ def _is_exempt(node: CheckedNode, child: CheckedNode, nodes: Sequence[CheckedNod
 
 
 _RIGHTWARD = {
-    relation: rule(f"{relation}-order", 3, f"{relation} leads from left to right", f"Attach the later {part} to the first one")
+    relation: rule(f"{relation}-order", 3, f"{relation} points from left to right", f"Attach the later {part} to the first one")
     for relation, part in {"conj": "conjunct", "fixed": "word", "flat": "word", "goeswith": "part", "appos": "nominal"}.items()
 }
 _SUBJECTS = rule(
-    "subjects", 3, "a predicate has one subject, but for :outer ones", "Correct one, or add :outer if it is the subject around a clause"
+    "subjects", 3, "a predicate has one subject, except :outer ones", "Correct one, or add :outer if it is the subject around a clause"
 )
 _OBJECTS = rule("objects", 3, "a predicate has one obj", "Take iobj, xcomp or obl for the other one")
-_ORPHAN = rule("orphan-parent", 3, "an orphan hangs on the head of an elliptic clause", "Attach it to the promoted word", note=True)
-_OBLIQUE = rule("obl-nominal", 3, "what modifies a nominal is nmod, not obl", "Take nmod, or attach it to the predicate", note=True)
-_FIXED_GAP = rule("fixed-gap", 3, "the words of a fixed expression stand together", "Take another relation, or other words", note=True)
+_ORPHAN = rule("orphan-parent", 3, "an orphan is attached to the head of an elliptic clause", "Attach it to the promoted word", note=True)
+_OBLIQUE = rule("obl-nominal", 3, "a modifier of a nominal is nmod, not obl", "Take nmod, or attach it to the predicate", note=True)
+_FIXED_GAP = rule("fixed-gap", 3, "the words of a fixed expression are adjacent", "Take another relation, or other words", note=True)
 _EXTPOS = rule("fixed-extpos", 3, "fixed expressions have their part of speech in ExtPos", "Add ExtPos to the first word", note=True)
-_GAP = rule("goeswith-gap", 3, "the parts of a word stand together", "Attach all parts to the first one")
-_NO_SPACE = rule("goeswith-space", 3, "the parts of a word are written apart", "Write one word, or take away SpaceAfter=No")
+_GAP = rule("goeswith-gap", 3, "the parts of a word are adjacent", "Attach all parts to the first one")
+_NO_SPACE = rule("goeswith-space", 3, "the parts of a word are separated by a space", "Write one word, or remove SpaceAfter=No")
 _TYPO = rule("goeswith-typo", 3, "a word written in parts has Typo=Yes at its first part, if features are given", "Add Typo=Yes to FEATS")
 _PART = rule("goeswith-columns", 3, "later parts of a word are X, with no lemma, features or further DEPS", "Annotate the first part alone")
-_CHAIN = rule("flat-chain", 3, "the words of a flat name hang on the first one", "Attach all words to the first one", note=True)
+_CHAIN = rule("flat-chain", 3, "the words of a flat name are attached to the first one", "Attach all words to the first one", note=True)
 _FOREIGN = rule("flat-foreign", 3, "flat:foreign joins words that are X with Foreign=Yes", "Tag both so, or analyse them", note=True)
-_IS_NONPROJECTIVE = rule("punct-nonprojective", 3, "no word between punctuation and its head belongs elsewhere", "Attach it higher")
-_CAUSES = rule("punct-crossing", 3, "punctuation does not part a word from its head", "Attach it to the word around it, or lower")
+_IS_NONPROJECTIVE = rule("punct-nonprojective", 3, "all words between punctuation and its head are below the head", "Attach it higher")
+_CAUSES = rule("punct-crossing", 3, "punctuation does not separate a word from its head", "Attach it to the word around it, or lower")
 
 _CLAUSES = frozenset({"conj", "parataxis", "root", "csubj", "ccomp", "advcl", "acl", "reparandum"})
 _NOMINALS = frozenset({"NOUN", "PROPN", "PRON"})
@@ -174,7 +174,7 @@ def _attachment(node: CheckedNode, parent: CheckedNode) -> Iterator[RuleViolatio
     if node.relation == "obl" and parent.row.upos in _NOMINALS and parent.relation in _ARGUMENTS:
         yield _OBLIQUE.at(node.line, f"{node} depends on the nominal {parent}")
     if node.relation == parent.relation == "flat":
-        yield _CHAIN.at(node.line, f"{node} hangs on {parent}, which is not the first word")
+        yield _CHAIN.at(node.line, f"{node} is attached to {parent}, which is not the first word")
     if node.row.relation == "flat:foreign":
         for word in (parent, node):
             if word.row.upos != "X" or word.row.feats != "Foreign=Yes":
@@ -187,14 +187,14 @@ def _fixed(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[RuleViol
     if "ExtPos" not in node.features:
         yield _EXTPOS.at(node.line, f"{_list([node, *words])} has no ExtPos")
     if others := [word for word in _between(node, words, nodes) if word.relation != "punct"]:
-        yield _FIXED_GAP.at(node.line, f"{_list([node, *words])} is parted by {_list(others)}")
+        yield _FIXED_GAP.at(node.line, f"{_list([node, *words])} is interrupted by {_list(others)}")
 
 
 def _parts(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
     if not (parts := node.dependents("goeswith")):
         return
     if others := _between(node, parts, nodes):
-        yield _GAP.at(node.line, f"{_list([node, *parts])} is parted by {_list(others)}")
+        yield _GAP.at(node.line, f"{_list([node, *parts])} is interrupted by {_list(others)}")
     if node.features.get("Typo") != "Yes" and any(word.features for word in nodes):
         yield _TYPO.at(node.line, f"{_list([node, *parts])} has no Typo=Yes")
     for part in [node, *parts][:-1]:
@@ -224,7 +224,7 @@ def _projectivity(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[R
         word for word in nodes if word.head and word.parent not in above and _covers(word, node.number) and not _covers(word, node.head)
     ]
     if crossed:
-        yield _CAUSES.at(node.line, f"{node} parts {_list(crossed)} from the head")
+        yield _CAUSES.at(node.line, f"{node} separates {_list(crossed)} from the head")
 
 
 def _covers(word: CheckedNode, number: int) -> bool:

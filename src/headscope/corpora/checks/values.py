@@ -20,8 +20,8 @@ _FEATURE_ORDER = rule("feature-order", 2, "features are sorted by name, whatever
 _FEATURE_TWICE = rule("feature-repeated", 2, "a word has a feature once", "Keep one, or join the values by a comma")
 _FEATURE_VALUES = rule("feature-values", 2, "several values of a feature are sorted and different", "Sort the values, and keep each once")
 _RANGE = rule("range-columns", 2, "a multi-word token has its form and MISC only, and Typo=Yes at most", "Write _, and annotate the words")
-_NODE = rule("empty-node-columns", 2, "an empty node has no HEAD and no DEPREL", "Write _; its relations stand in DEPS")
-_MISC = rule("misc-format", 2, "what stands between the bars of MISC has a name, and no space around it", "Take out the bar or the space")
+_NODE = rule("empty-node-columns", 2, "an empty node has no HEAD and no DEPREL", "Write _; its relations are in DEPS")
+_MISC = rule("misc-format", 2, "each entry of MISC has a name, and no space around it", "Remove the bar or the space")
 _MISC_TWICE = rule("misc-repeated", 2, "MISC has the attributes that UD knows once", "Keep one of them")
 _MISC_CASE = rule("misc-case", 2, "MISC writes the attributes that UD knows with their capitals", "Write the name as UD does")
 
