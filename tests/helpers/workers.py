@@ -1,5 +1,5 @@
-"""Workers of the engine `processes` without processes, which take seconds to start. Real ones are started, and killed, in
-tests/runs.
+"""Workers of the engine `processes` in this process: others take seconds to start. tests/runs starts and kills real
+ones.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from headscope.engine.worker import ShardJob, Worker, WorkerSetup
 
 
 class WorkersHere(WorkerPool):
-    """Workers in this process. As another process does, they load the model by what they are told, and all that they are
-    given and answer is pickled.
+    """Workers in this process. Like other processes they load the model themselves, and everything they receive and
+    answer is pickled.
     """
 
     def __init__(self, size: int, device: str | None = None) -> None:
@@ -50,4 +50,3 @@ class WorkersHere(WorkerPool):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         return
-

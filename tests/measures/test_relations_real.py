@@ -59,8 +59,8 @@ def test_offset_baselines_equal_a_plain_count(file: str) -> None:
 
 
 def test_heads_of_the_embedded_model_on_ewt() -> None:
-    """On 20 documents of EWT dev: heads far above the offset for determiners, objects, cases, possessors and auxiliaries;
-    little of all.
+    """On 20 documents of EWT dev: heads far above the offset for determiners, objects, cases, possessors and
+    auxiliaries; little of all.
     """
     corpus = Corpus.of(islice(hs.read(str(Path(str(DATA)) / "ud/en_ewt-ud-dev.conllu.xz")), 20))
     best = hs.run("mini", corpus, ["relations"], replicates=100, gallery=0).results["relations_best"]

@@ -112,8 +112,8 @@ def test_several_processes_give_the_same_bits(whole: Path, tmp_path: Path) -> No
 
 
 def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path) -> None:
-    """A real kill -9, at a moment when some shards are done and some are not. No worker outlives it. The process that is
-    killed is where it would be without workers, too: at writing a part.
+    """A real kill -9, at a moment when some shards are done and some are not. No worker outlives it. The killed process
+    is writing a part, as it would be without workers.
     """
     out = tmp_path / "run"
     options = ["--out", str(out), "--engine", "processes", "--workers", "1", "--shard-tokens", "120", "--replicates", "20"]
