@@ -80,6 +80,15 @@ def small_model(small_folder: Path) -> Model:
     return load(small_folder)
 
 
+@pytest.fixture
+def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine `processes` has its workers in this process."""
+    from headscope.engine import processes
+    from helpers.workers import WorkersHere
+
+    monkeypatch.setattr(processes, "ProcessPool", WorkersHere)
+
+
 @cache
 def _command(*studies: str) -> Callable[[], None]:
     """The command line with these studies registered, made once: that takes longer than most commands do."""

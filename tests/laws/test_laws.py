@@ -84,7 +84,7 @@ def same(left: State, right: State, exact: bool = False) -> None:
 
 
 @given(world=worlds())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_merge_is_commutative_and_associative_and_start_is_neutral(measure: Measure, world: World) -> None:
     a, b, c = (run(measure, world, one_by_one(world.texts[i::3])) for i in range(3))
     same(a.merge(b), b.merge(a), exact=True)
@@ -94,7 +94,7 @@ def test_merge_is_commutative_and_associative_and_start_is_neutral(measure: Meas
 
 
 @given(world=worlds(), shuffle=st.randoms(use_true_random=False), size=st.integers(1, 6))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, world: World, shuffle: Any, size: int) -> None:
     plainly = run(measure, world, one_by_one(world.texts))
     order = list(world.texts)
@@ -109,7 +109,7 @@ def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, 
 
 
 @given(world=worlds(), size=st.integers(1, 6))
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_slices_are_what_their_documents_alone_give(
     measure: Measure, world: World, size: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -132,7 +132,7 @@ def test_slices_are_what_their_documents_alone_give(
 
 
 @given(world=worlds())
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     state = run(measure, world, [world.texts])
     before = {name: array.copy() for name, array in state.arrays.items()}
@@ -148,7 +148,7 @@ def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: Wo
 
 
 @given(world=worlds())
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) -> None:
     table = measure.tables(run(measure, world, [world.texts]), world.layout)[measure.name]
     texts = list(world.texts)
@@ -186,7 +186,7 @@ def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) 
 
 
 @given(world=worlds())
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_a_glimpse_at_merged_states_is_what_the_table_says(measure: Measure, world: World) -> None:
     """Without replicates, text by text, as a gallery scores texts. A table may leave out; a glimpse does not."""
     state = measure.start(world.layout, 0)
@@ -219,7 +219,7 @@ def by_row(table: Any) -> dict[Any, float]:
 
 
 @given(world=worlds())
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_replicates_are_those_of_resampled_documents_which_are_counted(measure: Measure, world: World) -> None:
     """Replicate r repeats each document as often as its weight says: a plain bootstrap, done by copying texts."""
     replicates = 8

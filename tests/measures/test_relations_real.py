@@ -59,10 +59,10 @@ def test_offset_baselines_equal_a_plain_count(file: str) -> None:
 
 
 def test_heads_of_the_embedded_model_on_ewt() -> None:
-    """On a quarter of EWT dev: heads far above the offset for determiners, objects, cases, possessors and auxiliaries;
-    little of all.
+    """On 20 documents of EWT dev: heads far above the offset for determiners, objects, cases, possessors and
+    auxiliaries; little of all.
     """
-    corpus = Corpus.of(islice(hs.read(str(Path(str(DATA)) / "ud/en_ewt-ud-dev.conllu.xz")), 70))
+    corpus = Corpus.of(islice(hs.read(str(Path(str(DATA)) / "ud/en_ewt-ud-dev.conllu.xz")), 20))
     best = hs.run("mini", corpus, ["relations"], replicates=100, gallery=0).results["relations_best"]
     rows = {row["label"]: row for row in best}
     for label, head, least in (("det", "3-10", 0.85), ("case", "3-10", 0.75), ("obj", "8-4", 0.65), ("nmod:poss", "3-10", 0.7)):

@@ -136,6 +136,7 @@ def test_two_draws_are_averaged_and_count_as_one_text(masked_bert: Model) -> Non
     assert any(abs(value - first[place][0]) > 0.01 * value for place, (value, _) in both.items())
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_batches_order_layers_and_processes_change_nothing(masked_bert: Model, masked_folder: Path) -> None:
     expected = values(run_of(masked_bert))
     assert_same(values(run_of(masked_bert, batch_tokens=1)), expected)

@@ -130,7 +130,8 @@ def test_the_quantisation_is_in_the_signature_and_gradients_can_be_had(file: Pat
     assert "|quantisation:gguf-Q8_0|" in run.signature
 
 
-def test_workers_load_the_file_by_name(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("workers_here")
+def test_workers_load_the_file_by_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
     few: dict[str, Any] = {"limit": 3, "replicates": 0, "gallery": 0, "max_length": 100}
     alone, shared = (hs.run(file.name, "sampler", ["entropy"], engine=engine, workers=1, **few) for engine in ("local", "processes"))

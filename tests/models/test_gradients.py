@@ -233,7 +233,7 @@ def test_integrated_gradients_add_up_to_what_attention_is_worth(double_model: Mo
 
     from headscope.models import gradients as module
 
-    slope, steps = Slope(share=0.4), 200
+    slope, steps = Slope(share=0.4), 80
     asked = asked_of(double_model, texts, slope, "0/0")
     for step in range(steps):
         module._pass(double_model, asked, texts, slope, (step + 0.5) / steps, take, frozenset(range(len(double_model.sites))))

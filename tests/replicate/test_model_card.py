@@ -36,7 +36,7 @@ def corpus(data: Path) -> Corpus:
 
 def test_surface_figures_of_the_card(corpus: Corpus) -> None:
     """They are token-level."""
-    run = hs.run("mini", corpus, replicates=0)
+    run = hs.run("mini", corpus, replicates=0, gallery=0)
     table = run["positions"].table
     for quantity, expected in (("previous", PREVIOUS), ("next", NEXT)):
         found = {f"{row['layer']}-{row['head']}": row["value"] for row in table.where(quantity=quantity)}

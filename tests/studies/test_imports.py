@@ -1,5 +1,5 @@
-"""Looking at saved results loads neither torch nor transformers, which take seconds and may not even be installed
-where one looks.
+"""Looking at saved results works, and loads neither torch nor transformers, which take seconds and may not even be
+installed where one looks.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def commands(folder: Path, place: Path) -> list[list[str]]:
 
 
 def test_saved_results_are_looked_at_without_torch(small: SmallStudies, tmp_path: Path) -> None:
-    """Neither are the settings, findings and figures of studies imported with it."""
+    """Every figure is drawn. Neither are the settings, findings and figures of studies imported with it."""
     folders = [small.run(), *(small.folder(study) for study in REGISTRY)]
     steps = [command for folder in folders for command in commands(folder, tmp_path)]
     steps += [["report", *map(str, folders), "-o", str(tmp_path / "all.html")]]
@@ -80,3 +80,7 @@ def test_saved_results_are_looked_at_without_torch(small: SmallStudies, tmp_path
     chains = [f"{chain}\n  asked for {len(steps)} times, as in: {steps[0]}" for chain, steps in asked.items()]
     assert not chains, "\n".join(["what is slow to import is asked for:", *chains])
     assert not failed, f"{failed}\n{done.stderr[-2000:]}"
+    assert "Warning:" not in done.stderr, done.stderr[-2000:]
+    drawn = [Path(command[-1]) for command in steps if command[0] == "plot"]
+    assert len(drawn) > len(REGISTRY)
+    assert [path.name for path in drawn if path.read_text().count("<svg") != 1] == []

@@ -85,16 +85,12 @@ def test_findings_are_shown(study: Study, folder: Path, headscope: Headscope) ->
     assert all(finding in str(hs.open_study(folder)) for finding in found)
 
 
-def test_every_figure_is_drawn(study: Study, folder: Path, tmp_path: Path, headscope: Headscope) -> None:
-    """Or is refused, with the command that makes the table which the study lacks."""
+def test_a_figure_whose_table_the_study_lacks_is_refused(study: Study, folder: Path, tmp_path: Path, headscope: Headscope) -> None:
+    """With the command that makes the table. (All others are drawn in test_imports.)"""
     results = Results.open(folder)
     for figure in study.figures:
         path = tmp_path / f"{figure.name}.svg"
-        if figure.table in results:
-            code, _, error = headscope("plot", folder, figure.name, "-o", path)
-            assert (code, error) == (0, ""), figure.name
-            assert path.read_text().count("<svg") == 1
-        else:
+        if figure.table not in results:
             assert f"headscope {figure.command}" in refusal(headscope, "plot", folder, figure.name, "-o", path)
             assert not path.exists()
     assert "is unknown" in refusal(headscope, "plot", folder, "no_such_figure", "-o", tmp_path / "none.svg")
