@@ -57,6 +57,7 @@ def heads(
 def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
     """The table in the terminal, what it leaves out, and where its numbers come from."""
     from headscope.cli.printing.tables import print_table
+    from headscope.cli.printing.text import print_text
 
     table = _shown(results[0], labels, every)
     named = len({label.head for label in labels.sure})
@@ -67,9 +68,10 @@ def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
     lines += [*labels.notes, labels.unmeasured, *(run.signature for run in results)]
     caption = "\n".join(filter(None, lines))
     if len(table):
-        print_table(table.without("head") if every else table, "what the head does" if every else "heads and their types", caption)
+        title = "what the head does" if every else "heads and their types"
+        print_table(table.without("head") if every else table, title, caption, "--format tsv")
     else:
-        typer.echo(caption)
+        print_text(caption)
 
 
 def _shown(results: Results, labels: HeadLabels, every: bool) -> Table:

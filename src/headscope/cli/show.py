@@ -43,6 +43,7 @@ def show(
     """
     from headscope.cli.options import choices
     from headscope.cli.printing.tables import print_table, table_format, write_table
+    from headscope.cli.printing.text import print_text
     from headscope.core.heads import HeadId
     from headscope.errors import RunError
     from headscope.results.results import Results
@@ -89,15 +90,17 @@ def show(
     shown = rows.head(limit or 40)
     measure = next((name for name in results.measures if table == name or table.startswith(f"{name}_")), "")
     choice = choice_note(results, measure) if table == f"{measure}_best" else None
-    print_table(shown, title=table, caption="\n".join(filter(None, (cut_sentence(results, measure), choice, results.signature))))
+    caption = "\n".join(filter(None, (cut_sentence(results, measure), choice, results.signature)))
+    print_table(shown, table, caption, "--format tsv")
     if len(shown) < len(rows):
-        typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or -o FILE.csv for all")
+        print_text(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or -o FILE.csv for all")
 
 
 def _contents(results: Results) -> None:
     from headscope.cli.printing.summary import summarise
+    from headscope.cli.printing.text import print_text
 
-    typer.echo("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
+    print_text("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
     if results.study == "replication":
         from headscope.cli.replicate import print_claims
 
