@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,14 +83,25 @@ def stacked(cell: str) -> str:
     return cell if match is None else f"{match[1]}{match[3]}\n{match[2]}"
 
 
-def heading(name: str, column: Sequence[str]) -> str:
-    """The name of a column; in several lines where that makes the column narrower."""
-    return name if len(name) <= _width(column) else textwrap.fill(name, max(_width(column), *map(len, name.split())), break_on_hyphens=False)
+def headings(cells: Mapping[str, Sequence[str]], width: int) -> dict[str, str]:
+    """The names of columns as a table of this width shows them: in several lines where one is too long."""
+    for least in (sys.maxsize, 24, 16, 12, 0):
+        if total_width(cells, [*cells], least) <= width:
+            break
+    return {name: _heading(name, cells[name], least) for name in cells}
 
 
-def total_width(cells: Mapping[str, Sequence[str]], names: Sequence[str]) -> int:
-    """How wide a table of some columns is."""
-    return sum(_width([heading(name, cells[name]), *cells[name]]) for name in names) + GAP * (len(names) - 1)
+def total_width(cells: Mapping[str, Sequence[str]], names: Sequence[str], least: int = 0) -> int:
+    """How wide a table of some columns is, with names of columns in lines of `least` letters or as long as cells."""
+    return sum(_width([_heading(name, cells[name], least), *cells[name]]) for name in names) + GAP * (len(names) - 1)
+
+
+def _heading(name: str, column: Sequence[str], least: int) -> str:
+    room = max(least, _width(column), *map(len, name.split()))
+    if len(name) <= room:
+        return name
+    parts = name.replace(" − ", "\n− ").split("\n")
+    return "\n".join(textwrap.fill(part, room, break_on_hyphens=False) for part in parts)
 
 
 def _narrowed(cells: Cells, names: Sequence[str], width: int) -> Cells:
@@ -110,7 +122,7 @@ def _narrowed(cells: Cells, names: Sequence[str], width: int) -> Cells:
 def _width(texts: Sequence[str]) -> int:
     from rich.cells import cell_len
 
-    return max(cell_len(line) for text in texts for line in text.split("\n"))
+    return max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
 
 
 def _parts(cells: Cells, names: Sequence[str], width: int) -> tuple[tuple[str, ...], ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.cli.printing.columns import GAP, Layout, fit, heading, plain_cells
+from headscope.cli.printing.columns import GAP, Layout, fit, headings, plain_cells
 from headscope.cli.printing.text import print_text
 from headscope.errors import RunError
 from headscope.results.formats import BINARY, FORMATS, display, encode, format_of
@@ -55,9 +55,8 @@ def _print_part(console: Console, cells: Mapping[str, Sequence[str]], left: Cont
     rich = RichTable(
         header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=not narrow, padding=(0, GAP - 1, 0, 0) if narrow else (0, 1)
     )
-    for name in cells:
-        shown = Text(heading(name, cells[name]) if narrow else name)
-        rich.add_column(shown, justify="left" if name in left else "right", no_wrap=True, overflow="fold", vertical="top")
+    for name, shown in headings(cells, console.width if narrow else sys.maxsize).items():
+        rich.add_column(Text(shown), justify="left" if name in left else "right", no_wrap=True, overflow="fold", vertical="top")
     for row in zip(*cells.values(), strict=True):
         rich.add_row(*map(Text, row))  # as text: "[the]" is no markup
     if not narrow:
