@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.core.suggest import choose_from
+
 if TYPE_CHECKING:
     from headscope.comparison.base import Comparison
     from headscope.results.results import Results
@@ -58,7 +60,7 @@ def compare(
     if study is not None and quantity is not None:
         raise RunError("a study has no quantities: its tables are compared", "Leave out --quantity, or name a --table")
     if table is not None and table not in comparison.differences:
-        raise RunError(f"there is no table {table!r} to compare", f"There are {', '.join(comparison.differences)}")
+        raise RunError(f"there is no table {table!r} to compare", choose_from(table, comparison.differences, "There are"))
     if out is not None:
         _write(comparison, out, table, change)
     elif format is not None:
@@ -121,7 +123,7 @@ def _keys(comparison: Comparison, name: str, quantity: str | None) -> list[tuple
     place = comparison.keys[name].index("quantity") if "quantity" in comparison.keys[name] else -1
     known = dict.fromkeys(comparison.differences[name]["quantity"]) if place >= 0 else {}
     if quantity not in known:
-        raise RunError(f"the runs do not share a quantity {quantity!r}", f"They share {', '.join(known)}")
+        raise RunError(f"the runs do not share a quantity {quantity!r}", choose_from(quantity, known, "They share"))
     return [key for key in comparison.furthest(name) if key[place] == quantity]
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.core.suggest import choose_from
+
 if TYPE_CHECKING:
     from headscope.results.head_labels import HeadLabel, HeadLabels
     from headscope.results.results import Results
@@ -45,7 +47,7 @@ def heads(
 
     style = table_format(format, out)
     if only is not None and only not in NAMES:
-        raise RunError(f"no type of heads is called {only!r}", f"Use one of {', '.join(NAMES)}")
+        raise RunError(f"no type of heads is called {only!r}", choose_from(only, NAMES))
     results = [Results.open_run(run) for run in runs]
     labels = head_labels(*results).where(only, head)
     if style is not None:

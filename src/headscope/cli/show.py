@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.core.suggest import choose_from, choose_head
+
 if TYPE_CHECKING:
     from headscope.results.results import Results
 
@@ -64,11 +66,14 @@ def show(
         return
     rows = results[table]
     for column, value in chosen.items():
+        known = dict.fromkeys(rows[column])
         rows = rows.where(**{column: rows.parsed(column, value)})
+        if not len(rows) and all(isinstance(each, str) for each in known):
+            raise RunError(f"{table} has no {column} {value!r}", choose_from(value, known, "It has"))
     if quantity is not None:
         known = dict.fromkeys(rows["quantity"])
         if quantity not in known:
-            raise RunError(f"{table} has no quantity {quantity!r}", f"It has {', '.join(known)}")
+            raise RunError(f"{table} has no quantity {quantity!r}", choose_from(quantity, known, "It has"))
         rows = rows.where(quantity=quantity)
     if head is not None:
         try:
@@ -79,7 +84,7 @@ def show(
         kind = {"kind": name.kind} if "/" in head or name.kind in rows["kind"] else {}
         rows = rows.where(layer=name.layer + 1, head=name.head + 1, **kind)
         if not len(rows):
-            raise RunError(f"the run has no head {head}")
+            raise RunError(f"the run has no head {head}", choose_head(head, results.layout.ids()))
     if sort is not None:
         rows = rows.sort(sort, descending=True)
     if style is not None:

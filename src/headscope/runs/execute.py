@@ -282,7 +282,9 @@ def _require_one_reading(spec: RunSpec, corpus: Corpus) -> None:
 def _cannot_predict(spec: RunSpec, error: NoPredictionsError) -> NoPredictionsError:
     """The same error with what asked for predictions, and how to do without them."""
     if spec.generate is not None:
-        return NoPredictionsError(f"{error.problem}, and --generate needs one", "Use a language model such as gpt2, or leave --generate out")
+        return NoPredictionsError(
+            f"{error.problem}, and --generate needs one", "Use a language model such as gpt2, or leave --generate out"
+        )
     slopes = ", ".join(measure.name for measure in spec.build_measures() if measure.slope() is not None)
     return NoPredictionsError(f"{error.problem}, and {slopes} needs a loss", f"{error.remedy}, or leave {slopes} out of --measures")
 

@@ -11,6 +11,7 @@ from headscope.results.notes import choice_note, counted, cut_sentence, few_docu
 from headscope.results.results import BASELINES, Results, blame_folder
 from headscope.results.slices import slices_line
 
+
 @blame_folder
 def summarise(results: Results, quiet: bool = False) -> None:
     """Print what was measured and which heads stand out; `quiet` leaves only the warnings, on standard error."""

@@ -12,6 +12,7 @@ import typer
 
 from headscope.cli.printing.columns import GAP, Layout, fit, headings, plain_cells
 from headscope.cli.printing.text import print_text
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.results.formats import BINARY, FORMATS, display, encode, format_of
 from headscope.results.notes import note
@@ -34,7 +35,7 @@ def print_table(table: Table, title: str, caption: str = "", all_columns: str = 
     console = Console(highlight=False)
     layout = fit(table, console.width) if console.is_terminal else Layout(plain_cells(table), (tuple(table.columns),))
     left = {name for name in layout.cells if any(_is_text(value) for value in table[name])}
-    print_text(title, "italic")
+    print_text(f"\n{title.lstrip()}" if console.is_terminal else title, "italic")
     if layout.same:
         print_text(f"in all rows: {layout.same}", "dim")
     for names in layout.parts:
@@ -71,7 +72,7 @@ def table_format(format: str | None, out: Path | None) -> str | None:
     if format is None:
         return None if out is None else format_of(out)
     if format not in FORMATS:
-        raise RunError(f"format {format!r} is unknown", f"Use one of {', '.join(FORMATS)}")
+        raise RunError(f"format {format!r} is unknown", choose_from(format, FORMATS))
     if out is None and format in BINARY and sys.stdout.isatty():
         raise RunError(f"{format} is no text to be shown in a terminal", "Name a file with -o")
     return format

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 
-def print_text(text: str, style: str = "", err: bool = False) -> None:
-    """Print a paragraph. In a terminal it is wrapped between words, and a signature between its parts."""
+def print_text(text: str, style: str = "", err: bool = False, indent: int | None = None) -> None:
+    """Print a paragraph. In a terminal it is wrapped between words, and a signature between its parts; its further
+    lines are indented as the first, or by so many spaces.
+    """
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, stderr=err)
     if console.is_terminal:
-        text = "\n".join(_wrapped(line, console.width) for line in text.split("\n"))
+        text = "\n".join(_wrapped(line, console.width, indent) for line in text.split("\n"))
     console.print(Text(text), style=style, soft_wrap=True)
 
 
-def _wrapped(line: str, width: int) -> str:
+def _wrapped(line: str, width: int, indent: int | None) -> str:
     """A line in lines of at most this width; words that are longer stay whole, but for signatures."""
     import textwrap
 
@@ -22,8 +24,9 @@ def _wrapped(line: str, width: int) -> str:
         return _wrapped_signature(line, width)
     if len(line) <= width:
         return line
-    indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    if indent is None:
+        indent = len(line) - len(line.lstrip())
+    return textwrap.fill(line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _wrapped_signature(line: str, width: int) -> str:
