@@ -131,7 +131,7 @@ def _metavar(name: str, annotation: Any, info: ArgumentInfo | OptionInfo) -> str
         return CHOICES[name]
     if isinstance(info, OptionInfo) and kind is Path and name not in _MEANT:
         return "FOLDER" if (info.help or "").startswith("folder") else "FILE"
-    return _MEANT.get(name, name.rpartition("_")[2]).upper()
+    return (_MEANT.get(name, name.rpartition("_")[2]) if isinstance(info, OptionInfo) else name).upper()
 
 
 def _kind(annotation: Any) -> Any:
