@@ -156,4 +156,4 @@ def measure_summaries() -> dict[str, str]:
 def _constants(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     for line in node.body:
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and isinstance(line.value, ast.Constant):
-            yield line.target.id, line.value.value
+            yield line.target.id, str(line.value.value)

@@ -92,7 +92,7 @@ def _replicate(
         )
 
 
-def _documents(row: dict[str, Any]) -> str:
+def _documents(row: Mapping[str, Any]) -> str:
     from headscope.results.notes import counted
 
     return "" if row.get("documents") is None else f", {counted(row['documents'])} documents"
