@@ -129,7 +129,9 @@ def test_phrases_are_wrapped_between_words(capsys: pytest.CaptureFixture[str], t
 
 
 def test_numbers_keep_the_digits_that_tell_their_interval() -> None:
-    table = Table.of({"value": [0.5, 0.002, 1.0, np.nan, -0.001], "low": [0.4, 0.0018, 1.0, np.nan, -0.1], "high": [0.6, 0.0023, 1.0, np.nan, 0.1]})
+    table = Table.of(
+        {"value": [0.5, 0.002, 1.0, np.nan, -0.001], "low": [0.4, 0.0018, 1.0, np.nan, -0.1], "high": [0.6, 0.0023, 1.0, np.nan, 0.1]}
+    )
     assert fit(table, 80).cells["value"] == ["0.50 [0.40 0.60]", "0.0020 [0.0018 0.0023]", "1.00 [1.00 1.00]", "–", "0.00 [-0.10 0.10]"]
 
 
@@ -139,7 +141,11 @@ def test_numbers_keep_the_digits_that_tell_their_interval() -> None:
     st.integers(12, 200),
 )
 def test_no_label_is_shortened_at_any_width(labels: list[str], numbers: list[float], width: int) -> None:
-    columns = {"label": labels, **{f"column {place}": [number] * len(labels) for place, number in enumerate(numbers)}, "n": [7] * len(labels)}
+    columns = {
+        "label": labels,
+        **{f"column {place}": [number] * len(labels) for place, number in enumerate(numbers)},
+        "n": [7] * len(labels),
+    }
     layout = fit(Table.of(columns), width)
     shown = {name for part in layout.parts for name in part}
     told = {name for name in columns if f"{name} " in f", {layout.same}"}

@@ -319,7 +319,9 @@ def test_models_without_a_head_and_maps_without_a_model_are_refused(tmp_path: Pa
     tokens.save_pretrained(tmp_path / "bare")
     with pytest.raises(ModelError, match="saliency needs a loss.* or leave saliency out of --measures"):
         hs.run(tmp_path / "bare", CORPUS, ["saliency"], gallery=0)
-    with pytest.raises(ModelError, match="it has no language-modelling head, and --generate needs one.* or leave --generate out") as refused:
+    with pytest.raises(
+        ModelError, match="it has no language-modelling head, and --generate needs one.* or leave --generate out"
+    ) as refused:
         hs.run(tmp_path / "bare", CORPUS, ["entropy"], generate=4, gallery=0)
     assert "saliency" not in str(refused.value)
     with pytest.raises(ModelError, match="head=True"):

@@ -152,8 +152,7 @@ def _print(comparison: Comparison, only: str | None, quantity: str | None, limit
         _print_further(comparison)
     print_text(f"intervals: {comparison.how}")
     for number, (name, results) in enumerate(zip(comparison.names, comparison.results, strict=True), 1):
-        print_text(f"{number}: {name}:")
-        print_text(results.signature)
+        print_text(f"{number}: {name}: {results.signature}")
 
 
 def _print_further(comparison: Comparison) -> None:

@@ -149,14 +149,14 @@ def _bounds(table: Table) -> dict[str, tuple[str, str]]:
 
 
 def _spelled(value: Any, low: Any, high: Any) -> str:
-    """A number with its interval, of which at least the last two digits tell; without it where there is none."""
+    """A number with its interval, with as many decimals, 2 to 4, as show its width; without it where there is none."""
     if not isinstance(value, float) or not _is_number(value):
         return display(value)
     if not (_is_number(low) and _is_number(high)):
         return f"{value:z.2f}" if abs(value) >= 0.1 else display(value)
     if max(map(abs, (value, low, high))) < 0.0005:
         return f"{value:.1e} [{low:.1e} {high:.1e}]"
-    places = next((places for places in (2, 3) if low == high == round(value, places) or high - low >= 2 * 10**-places), 4)
+    places = next((places for places in (2, 3) if low == high == round(value, places) or high - low >= 1.5 * 10**-places), 4)
     return f"{value:z.{places}f} [{low:z.{places}f} {high:z.{places}f}]"
 
 

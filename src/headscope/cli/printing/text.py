@@ -20,10 +20,12 @@ def _wrapped(line: str, width: int, indent: int | None) -> str:
     """A line in lines of at most this width; words that are longer stay whole, but for signatures."""
     import textwrap
 
-    if line.startswith("headscope:") and "|" in line:
-        return _wrapped_signature(line, width)
     if len(line) <= width:
         return line
+    before, mark, signature = line.partition("headscope:")
+    if mark and "|" in signature:
+        lines = [_wrapped(before.rstrip(), width, indent)] if before else []
+        return "\n".join([*lines, _wrapped_signature(f"{mark}{signature}", width)])
     if indent is None:
         indent = len(line) - len(line.lstrip())
     return textwrap.fill(line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
