@@ -83,8 +83,8 @@ def interrupted(out: Path) -> Iterator[None]:
 
 
 class ProgressLines:
-    """Progress for a log file: a line for each tenth of the work; where its size is not known, when the number of texts
-    has doubled.
+    """Progress for a log file: a line for each tenth of the work, none for work in one step; where its size is not known,
+    a line when the number of texts has doubled.
     """
 
     def __init__(self, what: str, write: Callable[[str], None] = say) -> None:
@@ -104,7 +104,10 @@ class ProgressLines:
             return
         self._left.add(share)
         if (tenths := int(10 * share + 1e-9)) > self._tenths:
+            at_once = tenths == 10 and not self._tenths
             self._tenths = tenths
+            if at_once:  # the work is one step: what it gave is printed next
+                return
             self._write(f"{self._what}: {10 * tenths} %{f', {texts:,} texts' if texts else ''}{self._rest() if tenths < 10 else ''}")
 
     def _rest(self) -> str:
