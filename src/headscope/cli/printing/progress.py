@@ -83,8 +83,8 @@ def interrupted(out: Path) -> Iterator[None]:
 
 
 class ProgressLines:
-    """Progress for a log file: a line for each tenth of the work, none for work in one step; where its size is not known,
-    a line when the number of texts has doubled.
+    """Progress for a log file: a line for each tenth of the work, and none for work in one step. Where its size is not
+    known, a line when the number of texts has doubled.
     """
 
     def __init__(self, what: str, write: Callable[[str], None] = say) -> None:
