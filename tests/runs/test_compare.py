@@ -179,7 +179,7 @@ def test_what_else_differs_is_said() -> None:
     found = compare([sentences.results, documents.results])
     assert found.unlike == (
         f"max_length is 128 in {found.names[0]}; 40 in {found.names[1]}",
-        f"limit is 30 in {found.names[0]}; None in {found.names[1]}",
+        f"limit is 30 in {found.names[0]}; not set in {found.names[1]}",
         f"entropy read a sentence at a time (too long: drop) in {found.names[0]}, "
         f"a document at a time (too long: truncate) in {found.names[1]}",
     )

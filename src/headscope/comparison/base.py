@@ -235,7 +235,7 @@ def _each(values: Sequence[object], names: Sequence[str]) -> str:
     """Every value with those that have it: by name, or by number where there are more than two."""
     known = names if len(names) == 2 else list(map(str, range(1, len(names) + 1)))
     groups: dict[str, list[str]] = {}
-    for value, name in zip(map(str, values), known, strict=True):
+    for value, name in zip(("not set" if value is None else str(value) for value in values), known, strict=True):
         groups.setdefault(value, []).append(name)
     return "; ".join(f"{value} in {' and '.join(some)}" for value, some in groups.items())
 
