@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli.help import Command, Group, with_metavars
+from headscope.cli.help import Command, CommandGroup, with_metavars
 from headscope.cli.options import examples
 from headscope.cli.printing.text import print_text
 from headscope.corpora import Finding
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.corpora.agreement.scores import AgreementScore
     from headscope.results.table import Table
 
-app = typer.Typer(cls=Group, help="Look at a corpus before running a model over it.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=CommandGroup, help="Look at a corpus before running a model over it.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def stats(

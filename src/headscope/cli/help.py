@@ -92,7 +92,7 @@ class Command(TyperCommand):
         super().format_epilog(ctx, formatter)
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands, of which it says which may have been meant."""
 
     def __init__(self, **settings: Any) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_
 
 import typer
 
-from headscope.cli.help import Command, Group, with_metavars
+from headscope.cli.help import Command, CommandGroup, with_metavars
 from headscope.cli.options import examples, names, numbers
 from headscope.errors import RunError
 from headscope.studies.registry import REGISTRY
@@ -88,7 +88,7 @@ class StudyCommand(Command):
         """Nothing is kept: what is done follows from the study."""
 
 
-class StudyGroup(Group):
+class StudyGroup(CommandGroup):
     """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one
     word elsewhere.
 

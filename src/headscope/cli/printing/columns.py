@@ -29,7 +29,7 @@ _WITH_INTERVAL = re.compile(r"(\S+) (\[[^\[\]]+\])(.*)")
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """How a table is printed: its cells, its columns in one part or more, and what is told beside them."""
 
     cells: Cells
@@ -43,7 +43,7 @@ def plain_cells(table: Table) -> Cells:
     return {name: [counted(value) if name == "documents" else display(value) for value in table[name]] for name in table.columns}
 
 
-def fit(table: Table, width: int) -> Layout:
+def fit(table: Table, width: int) -> TableLayout:
     """The table for a terminal of this width.
 
     Intervals stand beside their values. If that is too wide, what is the same in all rows is told once, minor columns
@@ -52,7 +52,7 @@ def fit(table: Table, width: int) -> Layout:
     """
     cells = with_intervals(table)
     if total_width(cells, [*cells]) <= width:
-        return Layout(cells, (tuple(cells),))
+        return TableLayout(cells, (tuple(cells),))
     alike = [name for name in cells if len(table) > 1 and len(set(cells[name])) == 1]
     if len(alike) == len(cells):
         alike = []
@@ -65,7 +65,7 @@ def fit(table: Table, width: int) -> Layout:
         if total_width(cells, [each for each in names if each in {*shown, name}]) <= width:
             shown.add(name)
     parts = _parts(cells, [name for name in names if name in shown], width)
-    return Layout(cells, parts, same, tuple(name for name in names if name not in shown))
+    return TableLayout(cells, parts, same, tuple(name for name in names if name not in shown))
 
 
 def with_intervals(table: Table) -> Cells:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headscope.cli.printing.columns import GAP, Layout, fit, headings, plain_cells
+from headscope.cli.printing.columns import GAP, TableLayout, fit, headings, plain_cells
 from headscope.cli.printing.text import print_text
 from headscope.core.suggest import choose_from
 from headscope.errors import RunError
@@ -33,7 +33,7 @@ def print_table(table: Table, title: str, caption: str = "", all_columns: str = 
     from rich.console import Console
 
     console = Console(highlight=False)
-    layout = fit(table, console.width) if console.is_terminal else Layout(plain_cells(table), (tuple(table.columns),))
+    layout = fit(table, console.width) if console.is_terminal else TableLayout(plain_cells(table), (tuple(table.columns),))
     left = {name for name in layout.cells if any(_is_text(value) for value in table[name])}
     print_text(f"\n{title.lstrip()}" if console.is_terminal else title, "italic")
     if layout.same:
