@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 import headscope as hs
 from headscope.cli.printing.columns import fit, total_width
 from headscope.cli.printing.tables import print_table
 from headscope.cli.printing.text import print_text
+from headscope.cli.replicate import _cells, _print_blocks, _print_columns
 from headscope.results.results import Results
 from headscope.results.table import Table
 
@@ -207,3 +209,30 @@ def test_text_is_wrapped_in_terminals_alone(capsys: pytest.CaptureFixture[str], 
     assert " ".join(lines[:2]) == sentence
     assert "".join(lines[2:]) == signature
     assert all(line.endswith("|") for line in lines[2:-1])
+
+
+@pytest.mark.parametrize("width", [80, 130, None])
+def test_claims_of_a_paper(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None], width: int | None) -> None:
+    if width is not None:
+        terminal(width)
+    says = "Head 8-10 finds the object of a verb better than a fixed offset does, by a wide margin, in BERT base"
+    row = {
+        **{"step": "relations", "step_title": "Relations", "place": "Table 1", "says": says, "unit": "%", "published": "86.8"},
+        **{
+            "ours": "81.9 [78.0 85.5]",
+            "n": 370,
+            "n_counts": "words",
+            "documents": 19,
+            "verdict": "same direction",
+            "said": "another model",
+        },
+    }
+    show = _print_blocks if width == 80 else _print_columns
+    show([_cells(row)], Console(highlight=False))
+    lines = lines_of(capsys.readouterr().out)
+    text = "\n".join(lines)
+    assert {"86.8", "81.9", "370", "19*", "8-10", "margin,"} <= {*text.replace(";", "").split()}
+    if width is not None:
+        assert max(map(len, lines)) <= width
+    if width != 130:
+        assert says in " ".join(text.split())
