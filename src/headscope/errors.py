@@ -31,6 +31,10 @@ class ModelError(HeadscopeError):
     """A model that cannot be loaded, or that gives no attention."""
 
 
+class NoPredictionsError(ModelError):
+    """A checkpoint that was asked for predictions, but has not what it would make them with."""
+
+
 class EncodingError(HeadscopeError):
     """Words that a tokenizer cannot align with its tokens."""
 

@@ -125,7 +125,7 @@ def test_example_and_token_averages_differ_by_length() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("entropie", {}, "measure 'entropie' is unknown. Use one of positions, tokens, entropy"),
+        ("entropie", {}, "measure 'entropie' is unknown. Did you mean entropy? Use one of positions, tokens, entropy"),
         ("entropy", {"smoothness": 1}, "entropy has no option 'smoothness'"),
         ("entropy", {"base": "bans"}, "option base is 'bans'. Input should be 'nats' or 'bits'"),
         ("entropy", {"smoothing": 2.0}, "smoothing is 2.0"),

@@ -317,8 +317,13 @@ def test_models_without_a_head_and_maps_without_a_model_are_refused(tmp_path: Pa
     tokens = FAMILIES["wordpiece"]()
     BertModel(BertConfig(vocab_size=len(tokens), **TINY["bert"][3])).save_pretrained(tmp_path / "bare")
     tokens.save_pretrained(tmp_path / "bare")
-    with pytest.raises(ModelError, match="it has no language-modelling head"):
+    with pytest.raises(ModelError, match=r"saliency needs a loss.* or leave saliency out of --measures"):
         hs.run(tmp_path / "bare", CORPUS, ["saliency"], gallery=0)
+    with pytest.raises(
+        ModelError, match=r"it has no language-modelling head, and --generate needs one.* or leave --generate out"
+    ) as refused:
+        hs.run(tmp_path / "bare", CORPUS, ["entropy"], generate=4, gallery=0)
+    assert "saliency" not in str(refused.value)
     with pytest.raises(ModelError, match="head=True"):
         hs.run(hs.load("mini", device="cpu"), CORPUS, ["saliency"], gallery=0)
     with pytest.raises((hs.errors.MeasureError, RunError), match="needs gradients"):

@@ -179,7 +179,7 @@ def test_what_else_differs_is_said() -> None:
     found = compare([sentences.results, documents.results])
     assert found.unlike == (
         f"max_length is 128 in {found.names[0]}; 40 in {found.names[1]}",
-        f"limit is 30 in {found.names[0]}; None in {found.names[1]}",
+        f"limit is 30 in {found.names[0]}; not set in {found.names[1]}",
         f"entropy read a sentence at a time (too long: drop) in {found.names[0]}, "
         f"a document at a time (too long: truncate) in {found.names[1]}",
     )
@@ -190,7 +190,7 @@ def test_what_else_differs_is_said() -> None:
 def test_measures_taken_differently_are_left_out() -> None:
     maps = np.full((1, 2, 3, 3), 1 / 3)
     nats, bits = (hs.measure(maps, ["a", "b", "c"], {"entropy": {"base": base}, "positions": {}}) for base in ("nats", "bits"))
-    assert compare([nats.results, bits.results]).left_out == ("entropy: base is 'nats' in run (1), 'bits' in run (2)",)
+    assert compare([nats.results, bits.results]).left_out == ("entropy: base is nats in run (1), bits in run (2)",)
     only = hs.measure(maps, ["a", "b", "c"], {"entropy": {"base": "bits"}})
     with pytest.raises(RunError, match="no measure in common"):
         compare([nats.results, only.results])
@@ -215,7 +215,7 @@ def third(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
 def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -> None:
     runs = [one.results for one in (trained, untrained, third)]
     found = compare(runs)
-    assert found.names == ("trained weights, max_length 128", "random weights, max_length 128", "trained weights, max_length 24")
+    assert found.names == ("trained weights, max length 128", "random weights, max length 128", "trained weights, max length 24")
     assert found.pairs == ((0, 1), (0, 2))
     assert "max_length is 128 in 1 and 2; 24 in 3" in found.unlike
     alone = compare(runs[:2])  # a pair is what it is, whoever stands beside it

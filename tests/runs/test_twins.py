@@ -265,7 +265,7 @@ def test_texts_that_one_model_drops_are_dropped_for_both(models: dict[str, Model
         ({"unit": "page"}, "unit = 'page'"),
         ({"limit": -1}, "limit = -1"),
         ({"max_length": 5}, "nothing to compare: no text of memory is left that both models read. 4 overlong texts dropped by bert"),
-        ({"epsilon": 0.1}, r"no setting is called 'epsilon'\. Use model, .* level, kind"),
+        ({"epsilon": 0.1}, r"no setting is called 'epsilon'\. Did you mean epsilons\? Use model, .* level, kind"),
     ],
 )
 def test_each_mistake_is_explained(models: dict[str, Model], settings: dict[str, Any], says: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headscope.api.models import given_model
 from headscope.core import html
+from headscope.core.suggest import choose_from
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.results.results import Results
 from headscope.results.table import Table
@@ -128,7 +129,7 @@ class Run:
 
     def __getitem__(self, name: str) -> Measured:
         if name not in self.measures:
-            raise RunError(f"the run has no measure {name!r}", f"It has {', '.join(self.measures)}")
+            raise RunError(f"the run has no measure {name!r}", choose_from(name, self.measures, "It has"))
         return Measured(self.results, name)
 
     def slice(self, **choice: object) -> Run:

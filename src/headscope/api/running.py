@@ -12,6 +12,7 @@ from headscope.api.corpora import Texts, corpus_or_names
 from headscope.api.models import given_model, load, loaded_model, name_of
 from headscope.api.results import Run, StudyResult, warn
 from headscope.core.profile import profiling
+from headscope.core.suggest import choose_from
 from headscope.corpora import Corpus, read
 from headscope.errors import MeasureError, ModelError
 
@@ -86,7 +87,7 @@ def train(
 
     known = [field.name for field in fields(TrainingRecipe)]
     if unknown := [name for name in recipe if name not in known]:
-        raise ModelError(f"no setting is called {unknown[0]!r}", f"Use {', '.join(known)}")
+        raise ModelError(f"no setting is called {unknown[0]!r}", choose_from(unknown[0], known, "Use"))
     texts, tried = read(corpus), None if dev is None else read(dev)
     return train_model(texts, out, given_model(model), tried, TrainingRecipe(**recipe), device, overwrite, progress)
 

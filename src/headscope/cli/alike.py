@@ -65,15 +65,12 @@ def alike(
 
 
 def _print(results: Results, likeness: Alike, grouping: Grouping, epsilons: list[float], count: int, chosen: bool) -> None:
-    from rich.console import Console
-
     from headscope.cli.printing.tables import print_table
+    from headscope.cli.printing.text import print_text
     from headscope.comparison.alike import group_table, groups_sentence, layers_sentence, twins_sentence, unit
 
-    console = Console(highlight=False)
-
     def say(line: str, style: str = "") -> None:
-        console.print(results.spelled(line), style=style, soft_wrap=True, markup=False)
+        print_text(results.spelled(line), style)
 
     say(f"{len(likeness.heads)} heads of {likeness.kind} attention, {likeness.n:,} rows; Jensen-Shannon divergences in {unit(results)}")
     for line in filter(None, (layers_sentence(results, likeness.kind), twins_sentence(results, likeness.kind))):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.core.suggest import choose_from
+
 if TYPE_CHECKING:
     from headscope.comparison.base import Comparison
     from headscope.results.results import Results
@@ -58,7 +60,7 @@ def compare(
     if study is not None and quantity is not None:
         raise RunError("a study has no quantities: its tables are compared", "Leave out --quantity, or name a --table")
     if table is not None and table not in comparison.differences:
-        raise RunError(f"there is no table {table!r} to compare", f"There are {', '.join(comparison.differences)}")
+        raise RunError(f"there is no table {table!r} to compare", choose_from(table, comparison.differences, "There are"))
     if out is not None:
         _write(comparison, out, table, change)
     elif format is not None:
@@ -121,17 +123,18 @@ def _keys(comparison: Comparison, name: str, quantity: str | None) -> list[tuple
     place = comparison.keys[name].index("quantity") if "quantity" in comparison.keys[name] else -1
     known = dict.fromkeys(comparison.differences[name]["quantity"]) if place >= 0 else {}
     if quantity not in known:
-        raise RunError(f"the runs do not share a quantity {quantity!r}", f"They share {', '.join(known)}")
+        raise RunError(f"the runs do not share a quantity {quantity!r}", choose_from(quantity, known, "They share"))
     return [key for key in comparison.furthest(name) if key[place] == quantity]
 
 
 def _print(comparison: Comparison, only: str | None, quantity: str | None, limit: int) -> None:
     from headscope.cli.printing.tables import print_table
+    from headscope.cli.printing.text import print_text
 
     for line in comparison.unlike:
-        typer.echo(f"mind: {line}", err=True)
+        print_text(f"mind: {line}", err=True)
     for line in comparison.left_out:
-        typer.echo(f"left out: {line}", err=True)
+        print_text(f"left out: {line}", err=True)
     for name in [only or "heads"] if quantity is not None else [only] if only is not None else comparison.differences:
         title = f"{comparison.titles[name]} ({name})"
         if quantity is not None:
@@ -144,17 +147,18 @@ def _print(comparison: Comparison, only: str | None, quantity: str | None, limit
             rows = None
         wide = comparison.wide(name, rows)
         more = f"; {len(wide) - limit} more rows: --limit, --format csv" if len(wide) > limit else ""
-        print_table(wide.head(limit), title, comparison.counted(name) + more)
+        print_table(wide.head(limit), title, comparison.counted(name) + more, "--format tsv")
     if only is None:
         _print_further(comparison)
-    typer.echo(f"intervals: {comparison.how}")
+    print_text(f"intervals: {comparison.how}")
     for number, (name, results) in enumerate(zip(comparison.names, comparison.results, strict=True), 1):
-        typer.echo(f"{number}: {name}: {results.signature}")
+        print_text(f"{number}: {name}: {results.signature}")
 
 
 def _print_further(comparison: Comparison) -> None:
     """A further table, if the kind of study has one, such as the correlation of tasks of ablation."""
     from headscope.cli.printing.tables import print_table
+    from headscope.cli.printing.text import print_text
     from headscope.errors import RunError
     from headscope.studies.registry import REGISTRY
 
@@ -165,4 +169,4 @@ def _print_further(comparison: Comparison) -> None:
         if (further := REGISTRY[study].compare_further(comparison.results)) is not None:
             print_table(further[1], further[0])
     except RunError as error:
-        typer.echo(f"left out: correlation over heads: {error}", err=True)
+        print_text(f"left out: correlation over heads: {error}", err=True)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.cli.help import Command, CommandGroup, with_metavars
 from headscope.cli.options import examples
+from headscope.cli.printing.text import print_text
 from headscope.corpora import Finding
 from headscope.corpora.automatic import marks, sentence, summed_up
 from headscope.corpora.inputs import resolve
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.corpora.agreement.scores import AgreementScore
     from headscope.results.table import Table
 
-app = typer.Typer(help="Look at a corpus before running a model over it.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=CommandGroup, help="Look at a corpus before running a model over it.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def stats(
@@ -82,7 +84,7 @@ def check(
 
     wrong = print_findings(check_files(paths, level, ignore or ()), paths, limit)
     for name, annotation in whose(paths).items():
-        typer.echo(f"{name}: {annotation}")
+        print_text(f"{name}: {annotation}")
     if wrong:
         raise typer.Exit(1)
 
@@ -101,7 +103,7 @@ def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int
     wrong = [finding for finding in findings if not finding.note]
     files = ", ".join(Path(path).name for path in paths) if len(paths) <= 5 else f"{len(paths)} files"
     notes = f", {_number(len(findings) - len(wrong), 'note')}" if len(findings) > len(wrong) else ""
-    typer.echo(f"{files}: {_number(len(wrong), 'finding') if wrong else 'nothing wrong'}{notes}")
+    print_text(f"{files}: {_number(len(wrong), 'finding') if wrong else 'nothing wrong'}{notes}")
     return bool(wrong)
 
 
@@ -173,12 +175,12 @@ def compare(
     _print_scores(agreement, None if every_label else 20, markdown)
     for side, tally in zip((first, second), agreement.skipped, strict=True):
         for label, line in tally.labelled():
-            typer.echo(f"{label} in {side}: {line}")
+            print_text(f"{label} in {side}: {line}")
     for name, n in agreement.alone.items():
-        typer.echo(f"not compared: {_number(n, 'value')} of {name} that only one side gives")
+        print_text(f"not compared: {_number(n, 'value')} of {name} that only one side gives")
     words = sum(difference.last is None for difference in agreement.differences)
     more = ": see --differences" if agreement.differences else ""
-    typer.echo(f"{_number(words, 'word')} and {_number(len(agreement.differences) - words, 'mention')} differ{more}")
+    print_text(f"{_number(words, 'word')} and {_number(len(agreement.differences) - words, 'mention')} differ{more}")
 
 
 def _print_scores(agreement: AgreementReport, limit: int | None, markdown: bool) -> None:
@@ -248,4 +250,4 @@ def _write(agreement: AgreementReport, path: Path) -> None:
 
 
 for verb in (stats, check, compare):
-    app.command(help=examples(verb.__doc__))(verb)
+    app.command(cls=Command, help=examples(verb.__doc__))(with_metavars(verb))

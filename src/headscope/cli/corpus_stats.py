@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from headscope.cli.printing.tables import print_markdown, print_table
+from headscope.cli.printing.text import print_text
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, Stats, stats
 from headscope.corpora.automatic import summed_up
@@ -140,7 +141,7 @@ def print_stats(corpus: Corpus, tokenizer: TokenCounter | None, every_label: boo
     """Print what is in one corpus and, with a tokenizer, what a run over it would see."""
     counted = stats(corpus)
     _print_rows(overview(counted), counted.skipped)
-    typer.echo(f"\n{SPREAD}\n")
+    print_text(f"\n{SPREAD}\n")
     limit = None if every_label else _TOP
     for title, pick in _counters([counted]).items():
         if counts := pick(counted):
@@ -148,10 +149,10 @@ def print_stats(corpus: Corpus, tokenizer: TokenCounter | None, every_label: boo
             print_table(_details(counts, directed, limit), title)
     if tokenizer:
         title, rows, encoded = encoding(corpus, tokenizer.model, tokenizer.unit, tokenizer.max_length)
-        typer.echo(f"\n{title}:")
+        print_text(f"\n{title}:")
         _print_rows(rows | ({} if encoded.dropped.lines(read=False) else {"left out": "nothing"}), encoded.dropped)
         for line in warning(encoded, tokenizer.model):
-            typer.echo(f"\nwarning: {line}")
+            print_text(f"\nwarning: {line}")
 
 
 def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: TokenCounter | None, every_label: bool, markdown: bool) -> None:
@@ -174,7 +175,9 @@ def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: TokenCounter | 
     notes = [SPREAD, *(f"texts, tokens and split words of {', '.join(names)}: {title}" for title, names in runs.items())]
     notes += [f"{label} in {name}: {line}" for name, tally in tallies.items() for label, line in tally.labelled()]
     notes += warnings
-    typer.echo("".join(f"- {note}\n" if markdown else f"{note}\n" for note in notes))
+    for note in notes:
+        print_text(f"- {note}" if markdown else note, indent=2)
+    typer.echo()
     for title, pick in _counters(counted.values()).items():
         _print_labels(title, {name: pick(counts) for name, counts in counted.items()}, counted, None if every_label else _TOP, show)
 
@@ -215,7 +218,7 @@ def _print_labels(
 def _print_rows(rows: Mapping[str, str | None], tally: Tally) -> None:
     for name, value in [*rows.items(), *tally.labelled()]:
         if value:
-            typer.echo(f"{name:>26}  {value}")
+            print_text(f"{name:>26}  {value}", indent=28)
 
 
 def _details(counts: Counter[str], offsets: Mapping[str, Offsets] | None, limit: int | None) -> Table:

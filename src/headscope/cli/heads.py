@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.core.suggest import choose_from
+
 if TYPE_CHECKING:
     from headscope.results.head_labels import HeadLabel, HeadLabels
     from headscope.results.results import Results
@@ -45,7 +47,7 @@ def heads(
 
     style = table_format(format, out)
     if only is not None and only not in NAMES:
-        raise RunError(f"no type of heads is called {only!r}", f"Use one of {', '.join(NAMES)}")
+        raise RunError(f"no type of heads is called {only!r}", choose_from(only, NAMES))
     results = [Results.open_run(run) for run in runs]
     labels = head_labels(*results).where(only, head)
     if style is not None:
@@ -57,6 +59,7 @@ def heads(
 def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
     """The table in the terminal, what it leaves out, and where its numbers come from."""
     from headscope.cli.printing.tables import print_table
+    from headscope.cli.printing.text import print_text
 
     table = _shown(results[0], labels, every)
     named = len({label.head for label in labels.sure})
@@ -67,9 +70,10 @@ def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
     lines += [*labels.notes, labels.unmeasured, *(run.signature for run in results)]
     caption = "\n".join(filter(None, lines))
     if len(table):
-        print_table(table.without("head") if every else table, "what the head does" if every else "heads and their types", caption)
+        title = "what the head does" if every else "heads and their types"
+        print_table(table.without("head") if every else table, title, caption, "--format tsv")
     else:
-        typer.echo(caption)
+        print_text(caption)
 
 
 def _shown(results: Results, labels: HeadLabels, every: bool) -> Table:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headscope.core.paths import kind_of
+from headscope.core.suggest import choose_from
 from headscope.errors import CorpusError, RunError
 from headscope.models import MODEL_HELP
 
@@ -49,7 +50,9 @@ def keywords(
     headscope keywords abstract.txt --learned KEYS
     """
     if format not in FORMATS:
-        raise RunError(f"there is no format {format!r}", f"Use {', '.join(FORMATS)}; what the files are is said with --read-as")
+        raise RunError(
+            f"there is no format {format!r}", choose_from(format, FORMATS, "Use") + "; what the files are is said with --read-as"
+        )
     if out is not None:
         from headscope.widget.shown import suffix_of
 

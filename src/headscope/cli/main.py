@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -26,6 +27,7 @@ from headscope.cli import (
     version,
     view,
 )
+from headscope.cli.help import Command, with_metavars
 from headscope.cli.options import examples
 from headscope.cli.printing.progress import orderly
 from headscope.cli.study import StudyGroup
@@ -79,6 +81,8 @@ _VERBS = (
     inspect.doctor,
 )
 
+_COMMANDS: dict[Callable[..., None], type[Command]] = {run.run: run.RunCommand, plot.plot: plot.PlotCommand}
+
 
 @app.callback()
 def _options(
@@ -95,7 +99,7 @@ def _options(
 
 
 for verb in _VERBS:
-    app.command(help=examples(verb.__doc__))(verb)
+    app.command(cls=_COMMANDS.get(verb, Command), help=examples(verb.__doc__))(with_metavars(verb))
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(special_studies.probe, name="probe")
 

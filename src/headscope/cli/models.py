@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli.printing.text import print_text
 from headscope.models import MODEL_HELP
 
 if TYPE_CHECKING:
@@ -98,11 +99,11 @@ def _train(
 
 def _print(trained: TrainedModel, recipe: TrainingRecipe) -> None:
     for line in trained.left_out:
-        typer.echo(line)
-    typer.echo(f"learnt from {trained.n_train:,} texts: {', '.join(trained.names[:20])}{', …' if len(trained.names) > 20 else ''}")
+        print_text(line)
+    print_text(f"learnt from {trained.n_train:,} texts: {', '.join(trained.names[:20])}{', …' if len(trained.names) > 20 else ''}")
     stopped = trained.checks[-1].epoch < recipe.epochs - 1e-9
     ended = f", stopped after {trained.checks[-1].epoch:.2f}" if stopped else ""
-    typer.echo(
+    print_text(
         f"{trained.metric} {trained.best.score:.4f} on {trained.n_dev:,} texts held out, after {trained.best.epoch:.2f} of {recipe.epochs} "
         f"epochs{ended}; the majority class has {trained.majority:.4f}"
     )
@@ -160,7 +161,7 @@ def prune(
     save(result.smaller, out, keep_shape)
     if not quiet:
         if keep_shape:
-            typer.echo("written with zeros for the heads that are gone, in its full size; the tables are of the model without them")
+            print_text("written with zeros for the heads that are gone, in its full size; the tables are of the model without them")
         models = result.whole, result.smaller
         _print_pruned(result.scores, size_table(*models), speed_table(*models, result.texts) if speed else None)
     typer.echo(out)

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from headscope.studies.registry import REGISTRY
+from headscope.cli.help import Command
+from headscope.studies.figure_names import known_figures
 
 
-def _figures() -> str:
-    """What help says of the names of figures."""
-    runs = "clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap"
-    studies = (f"of headscope {study.verb}: {', '.join(figure.name for figure in study.figures)}" for study in REGISTRY.values())
-    return "; ".join([f"of a run: {runs}", *studies])
+class PlotCommand(Command):
+    """`headscope plot`, whose help lists the figures."""
+
+    lists: ClassVar = {"Figures": known_figures}
 
 
 def plot(
     run: Annotated[Path, typer.Argument(help="run folder")],
     figure: Annotated[
         str,
-        typer.Argument(
-            help=_figures(),
-        ),
+        typer.Argument(help="figure of a run or of a study, listed below"),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
     quantity: Annotated[
@@ -34,7 +32,8 @@ def plot(
     direction: Annotated[
         str | None,
         typer.Option(
-            help="table2: heads by mention-to-antecedent or antecedent-to-mention [default: mention-to-antecedent, as in the paper]"
+            metavar="mention-to-antecedent|antecedent-to-mention",
+            help="table2: heads by mention-to-antecedent or antecedent-to-mention [default: mention-to-antecedent, as in the paper]",
         ),
     ] = None,
     structural: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -13,10 +13,13 @@ import typer
 from headscope.models import MODEL_HELP
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from headscope.engine.shards import Progress
     from headscope.results.results import Results
 
 Option = typer.Option
+_WIDE = 120  # columns of a terminal from which claims are shown as a table
 _COLOURS = {"same direction": "green", "same order": "green", "in our interval": "green", "differs": "red", "unclear": "yellow"}
 
 
@@ -89,7 +92,7 @@ def _replicate(
         )
 
 
-def _documents(row: dict[str, Any]) -> str:
+def _documents(row: Mapping[str, Any]) -> str:
     from headscope.results.notes import counted
 
     return "" if row.get("documents") is None else f", {counted(row['documents'])} documents"
@@ -97,38 +100,66 @@ def _documents(row: dict[str, Any]) -> str:
 
 def print_claims(results: Results) -> None:
     """Print the claims step by step: what was published, what is ours, what can be said, and what differs."""
-    from rich import box
     from rich.console import Console
+
+    from headscope.cli.printing.text import print_text
+    from headscope.report.replication import group
+
+    paper = results.manifest["paper"]
+    cited = ", ".join(str(part) for part in (paper["authors"], paper["title"], paper["venue"], paper["year"]) if part)
+    print_text(f"\n{cited}", "italic")
+    console = Console(highlight=False)
+    show = _print_blocks if console.is_terminal and console.width < _WIDE else _print_columns
+    for _, rows in groupby(results["claims"], key=lambda row: row["step"]):
+        claims = group(list(rows), results)
+        print_text("\n" + ", ".join(title for _, title in claims["steps"]), "bold")
+        if claims["common"]:
+            print_text(f"what differs: {claims['common']}", "italic")
+        show([_cells(row) for row in claims["rows"]], console)
+    for line in (*results.manifest["findings"], *results.manifest["notes"]):
+        print_text(line)
+    print_text(results.signature, "dim")
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """A claim as text, by column."""
+    return {
+        "where": row["place"],
+        "what is said": row["says"] + (f" ({row['unit']})" if row["unit"] else ""),
+        "published": row["published"],
+        "ours": row["ours"] + (f", n {row['n']:,} {row['n_counts']}".rstrip() + _documents(row) if row["n"] else ""),
+        "holds?": row["verdict"],
+        "what else differs": row["said"],
+    }
+
+
+def _print_blocks(rows: Sequence[Mapping[str, str]], console: Console) -> None:
+    """Print some lines per claim, for a terminal that is too narrow for columns of text."""
+    from rich.text import Text
+
+    from headscope.cli.printing.text import print_text
+
+    for row in rows:
+        console.print(Text.assemble(row["where"], "  ", (row["holds?"], _COLOURS.get(row["holds?"], "dim"))))
+        print_text(f"  {row['what is said']}")
+        print_text(f"  published {row['published']}; ours {row['ours']}", indent=4)
+        if row["what else differs"]:
+            print_text(f"  what else differs: {row['what else differs']}", "dim", indent=4)
+
+
+def _print_columns(rows: Sequence[Mapping[str, str]], console: Console) -> None:
+    """Print a row per claim: as wide as a terminal is, and elsewhere as wide as its texts."""
+    from rich import box
+    from rich.console import Console as Measuring
     from rich.table import Table
     from rich.text import Text
 
-    from headscope.report.replication import group
-
-    console = Console(highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", expand=console.is_terminal)
+    for name, share in (("where", 3), ("what is said", 8), ("published", 5), ("ours", 5), ("holds?", 3), ("what else differs", 6)):
+        table.add_column(name, ratio=share if console.is_terminal else None, overflow="fold")
+    for row in rows:
+        styles = {"holds?": _COLOURS.get(row["holds?"], "dim"), "what else differs": "dim"}
+        table.add_row(*(Text(cell, style=styles.get(name, "")) for name, cell in row.items()))
     if not console.is_terminal:
-        console.width = 180
-    paper = results.manifest["paper"]
-    cited = ", ".join(str(part) for part in (paper["authors"], paper["title"], paper["venue"], paper["year"]) if part)
-    console.print(f"\n{cited}", style="italic", markup=False)
-    for _, rows in groupby(results["claims"], key=lambda row: row["step"]):
-        claims = group(list(rows), results)
-        console.print()
-        console.print(Text(", ".join(title for _, title in claims["steps"]), style="bold"))
-        if claims["common"]:
-            console.print(Text(f"what differs: {claims['common']}", style="italic"))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", expand=True)
-        for name, share in (("where", 3), ("what is said", 8), ("published", 5), ("ours", 5), ("holds?", 3), ("what else differs", 6)):
-            table.add_column(name, ratio=share, overflow="fold")
-        for row in claims["rows"]:
-            table.add_row(
-                Text(row["place"]),
-                Text(row["says"] + (f" ({row['unit']})" if row["unit"] else "")),
-                Text(row["published"]),
-                Text(row["ours"] + (f", n {row['n']:,} {row['n_counts']}".rstrip() + _documents(row) if row["n"] else "")),
-                Text(row["verdict"], style=_COLOURS.get(row["verdict"], "dim")),
-                Text(row["said"], style="dim"),
-            )
-        console.print(table)
-    for line in (*results.manifest["findings"], *results.manifest["notes"]):
-        console.print(line, soft_wrap=True, markup=False)
-    console.print(results.signature, style="dim", soft_wrap=True, markup=False)
+        console.width = Measuring(width=100_000).measure(table).maximum
+    console.print(table)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from headscope.cli.help import Command, measure_summaries
 from headscope.models import MODEL_HELP
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from headscope.results.results import Results
 
 Option = typer.Option
+
+
+class RunCommand(Command):
+    """`headscope run`, whose help lists the measures."""
+
+    lists: ClassVar = {"Measures": measure_summaries}
 
 
 def run(
@@ -28,7 +35,9 @@ def run(
             "may be repeated [default: sampler]"
         ),
     ] = None,
-    measures: Annotated[str | None, Option(help="comma-separated: positions,tokens,entropy,relations; your own: FILE.py:CLASS")] = None,
+    measures: Annotated[
+        str | None, Option(help="measures, listed below, or your own: FILE.py:CLASS [default: positions,tokens,entropy]")
+    ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
     folds: Annotated[int | None, Option(help="parts of the documents; each scores the best heads of all others [default: 2]")] = None,

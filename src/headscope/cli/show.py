@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.core.suggest import choose_from, choose_head
+
 if TYPE_CHECKING:
     from headscope.results.results import Results
 
@@ -43,6 +45,7 @@ def show(
     """
     from headscope.cli.options import choices
     from headscope.cli.printing.tables import print_table, table_format, write_table
+    from headscope.cli.printing.text import print_text
     from headscope.core.heads import HeadId
     from headscope.errors import RunError
     from headscope.results.results import Results
@@ -63,11 +66,14 @@ def show(
         return
     rows = results[table]
     for column, value in chosen.items():
+        known = dict.fromkeys(rows[column])
         rows = rows.where(**{column: rows.parsed(column, value)})
+        if not len(rows) and all(isinstance(each, str) for each in known):
+            raise RunError(f"{table} has no {column} {value!r}", choose_from(value, known, "It has"))
     if quantity is not None:
         known = dict.fromkeys(rows["quantity"])
         if quantity not in known:
-            raise RunError(f"{table} has no quantity {quantity!r}", f"It has {', '.join(known)}")
+            raise RunError(f"{table} has no quantity {quantity!r}", choose_from(quantity, known, "It has"))
         rows = rows.where(quantity=quantity)
     if head is not None:
         try:
@@ -78,7 +84,7 @@ def show(
         kind = {"kind": name.kind} if "/" in head or name.kind in rows["kind"] else {}
         rows = rows.where(layer=name.layer + 1, head=name.head + 1, **kind)
         if not len(rows):
-            raise RunError(f"the run has no head {head}")
+            raise RunError(f"the run has no head {head}", choose_head(head, results.layout.ids()))
     if sort is not None:
         rows = rows.sort(sort, descending=True)
     if style is not None:
@@ -89,15 +95,17 @@ def show(
     shown = rows.head(limit or 40)
     measure = next((name for name in results.measures if table == name or table.startswith(f"{name}_")), "")
     choice = choice_note(results, measure) if table == f"{measure}_best" else None
-    print_table(shown, title=table, caption="\n".join(filter(None, (cut_sentence(results, measure), choice, results.signature))))
+    caption = "\n".join(filter(None, (cut_sentence(results, measure), choice, results.signature)))
+    print_table(shown, table, caption, "--format tsv")
     if len(shown) < len(rows):
-        typer.echo(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or -o FILE.csv for all")
+        print_text(f"{len(rows) - len(shown)} more rows: use --limit, --quantity, --head or --sort, or -o FILE.csv for all")
 
 
 def _contents(results: Results) -> None:
     from headscope.cli.printing.summary import summarise
+    from headscope.cli.printing.text import print_text
 
-    typer.echo("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
+    print_text("tables: " + ", ".join(f"{name} ({len(results[name])} rows)" for name in results))
     if results.study == "replication":
         from headscope.cli.replicate import print_claims
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli.help import Command, with_metavars
 from headscope.cli.options import examples
 from headscope.cli.study import PLAN, StudyCommand, StudyGroup
 from headscope.models import MODEL_HELP
@@ -130,4 +131,4 @@ def join(
 probe = typer.Typer(
     cls=StudyGroup, help="Train small probes on what a model holds, to see what it knows.", no_args_is_help=True, rich_markup_mode=None
 )
-probe.command(help=examples(join.__doc__))(join)
+probe.command(cls=Command, help=examples(join.__doc__))(with_metavars(join))

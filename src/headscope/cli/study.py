@@ -10,8 +10,8 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
+from headscope.cli.help import Command, CommandGroup, with_metavars
 from headscope.cli.options import examples, names, numbers
 from headscope.errors import RunError
 from headscope.studies.registry import REGISTRY
@@ -32,7 +32,7 @@ _NONE = "none"  # an empty list
 PLAN = "say what the study would do and how long it would take, by a try of some seconds, and do not run it"
 
 
-class StudyCommand(TyperCommand):
+class StudyCommand(Command):
     """A study as a command. Its options are found out when the command is called, or asked for help.
 
     A command that takes more than the settings of its study derives from this one, and is put into
@@ -54,7 +54,7 @@ class StudyCommand(TyperCommand):
     @cached_property
     def _command(self) -> Any:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(help=self.help)(self._function())
+        app.command(help=self.help)(with_metavars(self._function()))
         return typer.main.get_command(app)
 
     def _function(self) -> Callable[..., None]:
@@ -88,7 +88,7 @@ class StudyCommand(TyperCommand):
         """Nothing is kept: what is done follows from the study."""
 
 
-class StudyGroup(TyperGroup):
+class StudyGroup(CommandGroup):
     """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one
     word elsewhere.
 
@@ -223,7 +223,16 @@ def _annotation(name: str, field: FieldInfo) -> Any:
     least = next((limit.ge for limit in field.metadata if hasattr(limit, "ge")), None)
     if plain in (int, float):
         return Annotated[plain | None, Option(flag, help=line, min=0 if name.startswith("limit") else least)]
-    return Annotated[str | None, Option(flag, help=line)]
+    return Annotated[str | None, Option(flag, help=line, metavar=_values(field.annotation))]
+
+
+def _values(annotation: Any) -> str | None:
+    """The values that a setting can have, as help writes them; None if they are not counted."""
+    if get_origin(annotation) in (Union, UnionType):
+        return next(filter(None, map(_values, get_args(annotation))), None)
+    if get_origin(annotation) is tuple:
+        return "NAME,NAME" if _values(get_args(annotation)[0]) else None
+    return "|".join(map(str, get_args(annotation))) if get_origin(annotation) is Literal else None
 
 
 def _default(field: FieldInfo) -> str:

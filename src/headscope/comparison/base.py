@@ -32,6 +32,16 @@ _TELLING = ("slice", "model", "corpus", "weights", "map", "preset", "score", "de
 _ROUNDING = 1e-6
 _SHORT = 20  # signs of a name, up to which it also serves in the names of differences
 _LONG = 30  # signs of a setting, beyond which it is no name
+# What runs are called by a setting: where it is not given, and by its value.
+_WORDS = {
+    "generate": ("given text", "{} generated tokens"),
+    "prompt_tokens": ("whole prompts", "prompts of {} tokens"),
+    "temperature": ("temperature 0", "temperature {}"),
+    "limit": ("all texts", "{} texts"),
+    "limit_dev": ("all dev texts", "{} dev texts"),
+    "layers": ("all layers", "layers {}"),
+    "by": ("no slices", "by {}"),
+}
 # What no run is called by. Neutral settings of studies come on top.
 _PASSING = {"batch_tokens", "shard_tokens", "allow_unknown", "own", "replicates", "measures", "format", "on_error"}
 
@@ -113,10 +123,11 @@ class Comparison:
     def _stars(self, rows: Sequence[Mapping[str, Any]]) -> str:
         stars = sum(map(holds, rows))
         tested = sum("p" in row and not np.isnan(row["p"]) for row in rows)
+        count = f"{len(rows)} difference{'' if len(rows) == 1 else 's'}"
         if tested:
-            return f"{len(rows)} differences; * {stars} with p < {LEVEL} after Holm's correction for {tested} comparisons"
+            return f"{count}; * {stars} with p < {LEVEL} after Holm's correction for {tested} comparisons"
         alone = any(row["apart"] is not None for row in rows if "apart" in row)
-        return f"{len(rows)} differences" + (f"; * {stars} where the intervals, each of one study alone, do not meet" if alone else "")
+        return count + (f"; * {stars} where the intervals, each of one study alone, do not meet" if alone else "")
 
 
 def holds(row: Mapping[str, Any]) -> bool:
@@ -204,17 +215,27 @@ def _told(results: Results) -> dict[str, str]:
         elif name == "map":
             telling[name] = "attention weights" if value == WEIGHTS else f"{value} maps"
         else:
-            telling[name] = str(value) if name in _TELLING else f"{name} {value}"
+            telling[name] = str(value) if name in _TELLING else _setting(name, value)
     # Contents are told where nothing before them tells.
     contents = {f"{name}'s content": str(identity.get(name, ""))[:8] for name in ("model", "corpus")}
     return {**telling, **contents}
+
+
+def _setting(name: str, value: Any) -> str:
+    """A setting as a part of the name of a run: `40 generated tokens`, `given text`, `no control`."""
+    missing, present = _WORDS.get(name, (f"default {name.replace('_', ' ')}", f"{name.replace('_', ' ')} {{}}"))
+    if isinstance(value, bool):
+        return name.replace("_", " ") if value else f"no {name.replace('_', ' ')}"
+    if isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value)) or "none"
+    return missing if value is None else present.format(value)
 
 
 def _each(values: Sequence[object], names: Sequence[str]) -> str:
     """Every value with those that have it: by name, or by number where there are more than two."""
     known = names if len(names) == 2 else list(map(str, range(1, len(names) + 1)))
     groups: dict[str, list[str]] = {}
-    for value, name in zip(map(str, values), known, strict=True):
+    for value, name in zip(("not set" if value is None else str(value) for value in values), known, strict=True):
         groups.setdefault(value, []).append(name)
     return "; ".join(f"{value} in {' and '.join(some)}" for value, some in groups.items())
 

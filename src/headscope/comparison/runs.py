@@ -219,7 +219,8 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
         options = [known or {} for known in taken]
         different = [option for option in options[0] if any(known.get(option) != options[0][option] for known in options)]
         if different:
-            told = ", ".join(f"{known.get(different[0])!r} in {name}" for name, known in zip(names, options, strict=True))
+            values = [known.get(different[0]) for known in options]
+            told = ", ".join(f"{'not set' if value is None else value} in {name}" for name, value in zip(names, values, strict=True))
             left_out.append(f"{measure}: {different[0]} is {told}")
         elif measure not in REGISTRY and measure not in OWN:
             left_out.append(f"{measure}: a measure of somebody's own, whose code is not run unasked")

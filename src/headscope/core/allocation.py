@@ -1,10 +1,14 @@
-"""How the C library gives freed memory back to the system."""
+"""When memory is freed: by the C library, and by Python's collector of cycles."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+_COLLECTED = 50_000, 20, 100  # objects, and younger collections, after which each generation is looked through
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of mallopt's parameters in glibc
 _LARGEST = 32 << 20  # bytes: the largest threshold that glibc accepts
 _KEPT = 256 << 20  # bytes
@@ -23,3 +27,16 @@ def keep_freed_memory() -> bool:
     except (OSError, AttributeError):  # another C library, such as musl
         return False
     return bool(mallopt(_MMAP_THRESHOLD, _LARGEST)) and bool(mallopt(_TRIM_THRESHOLD, _KEPT))
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let Python look for cycles rarely. A run holds many texts and makes no cycles; looking for some at Python's
+    usual thresholds takes as long as the texts themselves.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(*_COLLECTED)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

@@ -22,6 +22,10 @@ class Word:
     relation: str | None = None
     space_after: bool = True
 
+    def __reduce__(self) -> tuple[type[Word], tuple[object, ...]]:
+        """The word by its fields in order: several times faster than what dataclasses with slots do by themselves."""
+        return type(self), _fields_of(self)
+
 
 @dataclass(frozen=True, slots=True)
 class DrawnWord(Word):
@@ -31,6 +35,11 @@ class DrawnWord(Word):
 
     draw: int = 0
     token: int = -1
+
+
+def _fields_of(word: Word) -> tuple[object, ...]:
+    plain = (word.form, word.lemma, word.upos, word.xpos, word.head, word.relation, word.space_after)
+    return (*plain, word.draw, word.token) if isinstance(word, DrawnWord) else plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,9 @@ class HeadId:
         prefix, _, place = name.rpartition("/")
         kind = prefix or first
         if kind not in KINDS or not _PLACE.fullmatch(place):
-            raise ValueError(f"{name!r} names no head: write layer-head counted from 1, as in 8-10 or cross/3-2")
+            numbers = re.findall("[0-9]+", place)
+            meant = f". Did you mean {'-'.join(numbers)}?" if len(numbers) == 2 and kind in KINDS and "0" not in numbers else ""
+            raise ValueError(f"{name!r} names no head: write layer-head counted from 1, as in 8-10 or cross/3-2{meant}")
         layer, head = map(int, place.split("-"))
         return cls(kind, layer - 1, head - 1)
 

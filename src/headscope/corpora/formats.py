@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headscope.core.document import Document
 from headscope.core.paths import kind_of
+from headscope.core.suggest import choose_from
 from headscope.corpora.files import base_name, lines, require_file
 from headscope.corpora.readers import arrow, jsonl, tables
 from headscope.corpora.readers.arrow import read_arrow
@@ -102,7 +103,7 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
     """The format named, or the one that all files agree on."""
     if format is not None:
         if format not in READERS:
-            raise HeadscopeError(f"there is no format {format!r}", f"Take one of {', '.join(READERS)}")
+            raise HeadscopeError(f"there is no format {format!r}", choose_from(format, READERS, "Take one of"))
         for path in paths if format not in KEYS else ():
             require_file(path)
         return format

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, get_args
 
 from headscope.core.state import States
+from headscope.core.suggest import choose_from
 from headscope.engine.compute import ShardRunner
 from headscope.engine.failures import FaultTolerantRunner
 from headscope.engine.pool import WorkerPool
@@ -36,7 +37,7 @@ def pool_for(
 ) -> AbstractContextManager[WorkerPool | None]:
     """The workers of an engine, who are there as long as the context is; None for `local`, which needs none."""
     if engine not in ENGINES:
-        raise RunError(f"engine {engine!r} is unknown", f"Use one of {', '.join(ENGINES)}")
+        raise RunError(f"engine {engine!r} is unknown", choose_from(engine, ENGINES))
     if engine != "ray" and (address is not None or gpus is not None):
         given = "--address" if address is not None else "--gpus-per-worker"
         raise RunError(f"{given} says nothing to the {engine} engine", "Use it with --engine ray, or leave it out")

@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple, overload
 
+from headscope.core.allocation import rare_collections
 from headscope.core.document import Document
 from headscope.core.hashing import Unique
 from headscope.core.paths import kind_of
@@ -264,10 +265,15 @@ def _read(pipe: Connection) -> None:
     end_with_parent()
     files, format, on_error, columns, encoder = pipe.recv()
     gc.freeze()  # what is imported stays: it need not be looked through for what is no longer used
-    corpus = Corpus(tuple(files), format, on_error, columns)
+    with rare_collections():
+        _send_files(pipe, Corpus(tuple(files), format, on_error, columns), encoder)
+
+
+def _send_files(pipe: Connection, corpus: Corpus, encoder: Encoder) -> None:
+    """Send the texts of each file of a corpus, and what was omitted from it."""
     parcels: list[PackedDocument] = []
     try:
-        for path in files:
+        for path in corpus.paths:
             dropped, skipped, names = Tally(), Tally(), Unique()
             parcels, size = [], 0
             for document in corpus.read_one(path, skipped):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headscope.core.slices import MOST, NO_VALUE, columns_of, slice_of
+from headscope.core.suggest import choose_from
 from headscope.corpora import Corpus
 from headscope.errors import RunError
 
@@ -17,7 +18,7 @@ def require_column(corpus: Corpus, by: str, name: str) -> None:
             return
         known |= dict.fromkeys(columns_of(document))
     more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
-    raise RunError(f"no document of {name} has a value in the column {by!r}", f"The columns are {', '.join([*known][:NAMED])}{more}")
+    raise RunError(f"no document of {name} has a value in the column {by!r}", choose_from(by, [*known][:NAMED], "The columns are") + more)
 
 
 def too_many(corpus: Corpus, by: str) -> RunError:

@@ -7,33 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.figures import alike, contests, curves, heatmap, stripes
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
 from headscope.figures.alike import AlikeChoices
 from headscope.results.results import Results, blame_folder
+from headscope.studies.figure_names import RUN_FIGURES, known_figures
 from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Of runs; those of studies are declared by the studies.
-RUN_FIGURES = {
-    "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
-    "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
-    "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
-    "sinks": "attention to the first token and where sinks are, by layer (sinks)",
-    "sequences": "induction, duplicate-token and previous-token scores of every head, by layer (sequences)",
-    "stripes": "maps of the strongest induction heads on a repeated sequence (sequences, on --corpus repeats:20)",
-    "table1": "Clark et al. 2019, Table 1: the best head of each dependency relation beside the best fixed offset (relations)",
-    "table2": "Clark et al. 2019, Table 2: rules, one head, and the best head of each kind of mention (coreference)",
-    "pronouns": "the best head for each kind of pronoun beside the best rule (pronouns)",
-    "matrix": "every dependency relation by every head, above the best fixed offset (relations)",
-    "clark6": "Clark et al. 2019, Figure 6: heads as points, those that attend alike close together, by behaviour and by layer (distances)",
-    "dendrogram": "the tree of heads, the closest joined first, and the groups that it falls into (distances)",
-    "distances": "how differently heads attend, every head by every head (distances)",
-    "heatmap": "one quantity of every head, layer by head (any measure)",
-}
 _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
     "table1": (contests.draw, ("relations",)),
@@ -50,12 +35,6 @@ _ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Figure]] = {
 _CHOICES = {**ALIKE_FOLLOWED, "table2": ("direction",)}
 
 
-def known_figures() -> dict[str, str]:
-    """All figures of runs and studies by name, each with a line that says what it shows and what makes it."""
-    studies = {figure.name: f"{figure.line} (headscope {study.verb})" for study in REGISTRY.values() for figure in study.figures}
-    return {**RUN_FIGURES, **studies}
-
-
 @blame_folder
 def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
     """The figure called `name`, drawn from a run or a study. `choices` are those that the figure takes: figures of
@@ -64,7 +43,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
     """
     declared = {figure.name: (study, figure) for study in REGISTRY.values() for figure in study.figures}
     if name not in RUN_FIGURES and name not in declared:
-        raise RunError(f"figure {name!r} is unknown", f"Use one of {', '.join(known_figures())}")
+        raise RunError(f"figure {name!r} is unknown", choose_from(name, known_figures()))
     taken = {**_CHOICES, **{figure.name: figure.choices for _, figure in declared.values()}}
     if unknown := [choice for choice in choices if choice not in taken.get(name, ())]:
         takers = [figure for figure, followed in taken.items() if unknown[0] in followed]
@@ -92,3 +71,6 @@ def default_figure(measure: str) -> str:
     best = {"positions": "clark2", "tokens": "clark2", "saliency": "clark3", "entropy": "clark4", "distances": "clark6"}
     best |= {"relations": "table1", "coreference": "table2", "pronouns": "pronouns", "sinks": "sinks", "sequences": "sequences"}
     return best.get(measure, "heatmap")
+
+
+__all__ = ["RUN_FIGURES", "default_figure", "draw", "known_figures"]

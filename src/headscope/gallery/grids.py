@@ -11,6 +11,7 @@ import torch
 
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadId, Kind
+from headscope.core.suggest import choose_from
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import WordGroups, group, word_map
 from headscope.errors import RunError
@@ -97,7 +98,7 @@ def check(level: str, specials: str) -> None:
     """Refuse a level or a way with special tokens that is none."""
     for name, value, known in (("level", level, LEVELS), ("specials", specials, SPECIALS)):
         if value not in known:
-            raise RunError(f"{name} {value!r} is unknown", f"Use one of {', '.join(known)}")
+            raise RunError(f"{name} {value!r} is unknown", choose_from(value, known))
 
 
 def _positions(side: Encoded, level: Level) -> list[tuple[str, int, int]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadId, Kind
+from headscope.core.suggest import choose_head
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
 from headscope.errors import RunError
@@ -34,7 +35,7 @@ def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
             raise RunError(f"{model.name} has no {head.kind} attention", f"It has {', '.join(kinds)}")
         if head not in known:
             of_kind = [other for other in known if other.kind == head.kind]
-            raise RunError(f"{model.name} has no head {head}", f"Its heads are {of_kind[0]} to {of_kind[-1]}")
+            raise RunError(f"{model.name} has no head {head}", choose_head(head, of_kind))
         heads[known[head]] = None
     return list(heads)
 

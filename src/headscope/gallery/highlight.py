@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.paths import printable
+from headscope.core.suggest import choose_from
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 from headscope.gallery.grids import Grid
@@ -121,7 +122,7 @@ def find_relation(name: str, side: Encoded) -> Highlight:
     else:
         way, _, label = name.rpartition(" ")
         if (way or DIRECTIONS[0]) not in DIRECTIONS:
-            raise RunError(f"direction {way!r} is unknown", f"Use one of {', '.join(DIRECTIONS)}, as in {DIRECTIONS[1]} {label}")
+            raise RunError(f"direction {way!r} is unknown", choose_from(way, DIRECTIONS) + f", as in {DIRECTIONS[1]} {label}")
         arcs = [
             (place, head, word.relation)
             for place, (word, head) in enumerate(zip(side.words, side.annotation.heads, strict=True))
@@ -131,7 +132,11 @@ def find_relation(name: str, side: Encoded) -> Highlight:
         pairs = frozenset((head, place) if way == DIRECTIONS[1] else (place, head) for place, head in links)
         known = sorted({relation for _, _, relation in arcs})
     if not pairs:
-        remedy = f"It has {', '.join(known)}" if known else "Take an annotated sentence: headscope view FILE --sentence 3"
+        remedy = (
+            choose_from(name.rpartition(" ")[2], known, "It has")
+            if known
+            else "Take an annotated sentence: headscope view FILE --sentence 3"
+        )
         raise RunError(f"the text has no {name}", remedy)
     return Highlight(pairs)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.core.heads import HeadId
+from headscope.core.suggest import choose_head
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
 
@@ -23,7 +24,7 @@ def look(model: Model, encoded: Encoded, heads: Collection[HeadId] | None = None
     """The maps of one text, of the heads asked for or of all. Other layers are not captured."""
     known = model.layout.ids()
     if unknown := [str(head) for head in heads or () if head not in known]:
-        raise RunError(f"{model.name} has no head {unknown[0]}", f"Its heads are {known[0]} to {known[-1]}")
+        raise RunError(f"{model.name} has no head {unknown[0]}", choose_head(unknown[0], known))
     asked = frozenset(known if heads is None else heads)
     places = {(site.kind, site.layer): number for number, site in enumerate(model.sites)}
     maps: dict[HeadId, Float[np.ndarray, "query key"]] = {}

@@ -10,6 +10,7 @@ from typing import Any, get_origin, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from headscope.core.batch import MapBatch
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 from headscope.measures import own
 from headscope.measures.base import Measure
@@ -41,7 +42,7 @@ def class_of(name: str) -> type[Measure]:
     if name in REGISTRY:
         return REGISTRY[name]
     if name not in own.OWN:
-        remedy = f"Use one of {', '.join((*REGISTRY, *own.OWN))}; one of your own is named by its file and class, as in reach.py:Reach"
+        remedy = f"{choose_from(name, (*REGISTRY, *own.OWN))}; one of your own is named by its file and class, as in reach.py:Reach"
         raise MeasureError(f"measure {name!r} is unknown", remedy)
     return own.OWN[name]
 
@@ -50,11 +51,11 @@ def make(name: str, options: Mapping[str, Any] | None = None, preset: str = "rec
     """The measure called `name` with a preset's options, overridden by the given ones."""
     cls = class_of(name)
     if preset not in PRESETS:
-        raise MeasureError(f"preset {preset!r} is unknown", f"Use one of {', '.join(PRESETS)}")
+        raise MeasureError(f"preset {preset!r} is unknown", choose_from(preset, PRESETS))
     known = {field.name for field in fields(cls)}
     unknown = sorted(set(options or {}) - known)
     if unknown:
-        raise MeasureError(f"{name} has no option {unknown[0]!r}", f"It takes {', '.join(sorted(known))}")
+        raise MeasureError(f"{name} has no option {unknown[0]!r}", choose_from(unknown[0], sorted(known), "It takes"))
     hints = get_type_hints(cls)
     given: dict[str, Any] = {**cls.presets.get(preset, {}), **(options or {})}
     return cls(**{option: _value(name, option, value, hints[option]) for option, value in given.items()})

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from headscope.core.batch import ANY, CLS, IS_WORD, SEP, WORD, PlaceTest, RoleTest
 from headscope.core.rows import Test
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 
 BUILT_IN: Mapping[str, Test] = MappingProxyType(
@@ -32,5 +33,5 @@ def group(name: str) -> Test:
         forms = frozenset(form.casefold() for form in name[1:].split("|"))
         return lambda form, role: role == WORD and form.casefold() in forms
     if name not in BUILT_IN:
-        raise MeasureError(f"token group {name!r} is unknown", f"Use one of {', '.join(BUILT_IN)}, or forms as in '=the|a|an'")
+        raise MeasureError(f"token group {name!r} is unknown", choose_from(name, BUILT_IN) + ", or forms as in '=the|a|an'")
     return BUILT_IN[name]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from headscope.core.suggest import choose_from
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError, RunError
 from headscope.models import DEFAULT
@@ -40,7 +41,7 @@ def load(
     need: words or, if the checkpoint is a classifier, classes.
     """
     if dtype not in DTYPES:
-        raise ModelError(f"dtype {dtype!r} is unknown", f"Use one of {', '.join(DTYPES)}")
+        raise ModelError(f"dtype {dtype!r} is unknown", choose_from(dtype, DTYPES))
     target = _device(device)
     with quietly():
         try:

@@ -14,7 +14,7 @@ from transformers import (
     AutoModelForTokenClassification,
 )
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, NoPredictionsError
 from headscope.models.predictions import Objective
 
 if TYPE_CHECKING:
@@ -46,10 +46,9 @@ def objective_of(name: str, config: Any, architecture: str | None = None) -> tup
         return AutoModelForSequenceClassification, "classes"
     if said.endswith("ForTokenClassification"):
         return AutoModelForTokenClassification, "tags"
-    raise ModelError(
-        f"{name} is {said}, which predicts neither words nor classes: it has no language-modelling head, so there is no loss to take "
-        "gradients of",
-        "Use a checkpoint that has one, such as bert-base-uncased, or a classifier, or leave saliency out of --measures",
+    raise NoPredictionsError(
+        f"{name} is {said}, which predicts neither words nor classes: it has no language-modelling head",
+        "Use a checkpoint that has one, such as bert-base-uncased or gpt2, or a classifier",
     )
 
 
@@ -64,11 +63,11 @@ def require_weights(name: str, network: PreTrainedModel, objective: Objective | 
     if objective is not None and missing and not any(key.startswith(body) for key in missing):
         what = objective if objective in ("classes", "tags") else "words"
         said = _saved_as(network.config)
-        raise ModelError(
+        raise NoPredictionsError(
             f"{name} was saved as {said}, without the {len(missing)} weights that a model predicts {what} with (first: {missing[0]})",
             "ELECTRA's discriminator predicts no words: use its generator, such as google/electra-small-generator"
             if said.startswith("Electra")
-            else "Use a checkpoint that has them, or leave saliency out of --measures",
+            else "Use a checkpoint that has them",
         )
     if missing or found["mismatched_keys"]:
         wrong = missing or sorted(str(key) for key in found["mismatched_keys"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.replication.recipe import NONE, Where
 from headscope.results.results import Results
@@ -159,7 +160,7 @@ def _rows(results: Results, where: Where) -> list[dict[str, Any]]:
 
 def _table(results: Results, name: str, where: Where) -> Table:
     if name not in results:
-        raise RunError(f"{where.step} has no table {name!r}", f"It has {', '.join(results)}")
+        raise RunError(f"{where.step} has no table {name!r}", choose_from(name, results, "It has"))
     return results[name]
 
 
@@ -181,7 +182,7 @@ def _require(table: Table, where: Where) -> None:
     asked += ["layer"] if where.depth is not None else []
     for name in asked:
         if name not in table.columns:
-            raise RunError(f"{where.table} has no column {name!r}", f"It has {', '.join(table.columns)}")
+            raise RunError(f"{where.table} has no column {name!r}", choose_from(name, table.columns, "It has"))
 
 
 def _fits(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

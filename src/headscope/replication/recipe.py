@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from headscope.core.paths import problem_of
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.studies.registry import REGISTRY
 
@@ -277,7 +278,7 @@ def read_recipe(name: str | Path) -> tuple[Recipe, str]:
     else:
         path, where = Path(name), str(name)
         if path.suffix != SUFFIX:
-            remedy = f"Use one of {', '.join(recipe_names())}, or a file of your own that ends in {SUFFIX}"
+            remedy = f"{choose_from(name, recipe_names())}, or a file of your own that ends in {SUFFIX}"
             raise RunError(f"there is no recipe {str(name)!r}", remedy)
         if problem := problem_of(path):
             raise RunError(f"{path}: {problem[0]}", f"{problem[1]}; or use one of {', '.join(recipe_names())}")

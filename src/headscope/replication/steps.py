@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.core.suggest import choose_from
 from headscope.corpora import Corpus, read
 from headscope.errors import HeadscopeError, RunError
 from headscope.replication.recipe import NONE, Recipe, Step
@@ -82,7 +83,7 @@ def check_settings(context: StepContext, step: Step) -> None:
 
     where = f"step {step.name} of {context.recipe.name}"
     if unknown := [figure.name for figure in step.figures if figure.name not in known_figures()]:
-        raise RunError(f"{where}: figure {unknown[0]!r} is unknown", f"Use one of {', '.join(known_figures())}")
+        raise RunError(f"{where}: figure {unknown[0]!r} is unknown", choose_from(unknown[0], known_figures()))
     try:
         _spec(context, step, ("sampler",), None)
     except HeadscopeError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from headscope.core.paths import default_folder, kind_of
+from headscope.core.suggest import choose_from
 from headscope.corpora import read
 from headscope.corpora.files import joint_hash
 from headscope.engine.opening import prepare
@@ -86,7 +87,7 @@ def replicate(
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Files for each role; those given without one replace the embedded corpus wherever it would be used."""
     if unknown := [role for role in corpora if role and role not in recipe.roles]:
-        raise RunError(f"{recipe.name} has no role {unknown[0]!r} for a corpus", f"Roles are {', '.join(recipe.roles)}")
+        raise RunError(f"{recipe.name} has no role {unknown[0]!r} for a corpus", choose_from(unknown[0], recipe.roles, "Roles are"))
     everywhere = {step.corpus: tuple(corpora[""]) for step in recipe.steps if step.default != NONE} if corpora.get("") else {}
     return {**everywhere, **{role: tuple(paths) for role, paths in corpora.items() if role and paths}}
 

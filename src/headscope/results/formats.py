@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 
 # Each format with the endings of its files; the first ending is the usual one.
@@ -48,7 +49,7 @@ def format_of(path: str | Path) -> str:
 def encode(table: pa.Table, format: str) -> bytes:
     """A table as the bytes of a file; the same table gives the same bytes."""
     if format not in FORMATS:
-        raise RunError(f"format {format!r} is unknown", f"Use one of {', '.join(FORMATS)}")
+        raise RunError(f"format {format!r} is unknown", choose_from(format, FORMATS))
     return _WRITERS[format](table)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from headscope.core.heads import HeadId, find_head
 from headscope.core.maps import WEIGHTS
+from headscope.core.suggest import choose_head
 from headscope.errors import MeasureError, RunError
 from headscope.measures import REGISTRY, Measure, make
 from headscope.results.head_evidence import Evidence, evidence, untested
@@ -99,7 +100,7 @@ class HeadLabels:
             except ValueError as error:
                 raise RunError(str(error)) from None
             if wanted is None:
-                raise RunError(f"the model has no head {head}", f"It has {self.heads[0]} to {self.heads[-1]}")
+                raise RunError(f"the model has no head {head}", choose_head(head, self.heads))
         kept = tuple(label for label in self.labels if type in (None, label.type.name) and wanted in (None, label.head))
         return replace(self, heads=self.heads if wanted is None else (wanted,), labels=kept)
 

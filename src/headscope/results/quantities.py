@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.heads import HeadLayout
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.results.results import Results
 
@@ -26,7 +27,7 @@ def find(results: Results, named: str) -> tuple[str, str]:
     if measure in tables and quantity in tables[measure]["quantity"]:
         return measure, quantity
     known = sorted({quantity for table in tables.values() for quantity in table["quantity"]})
-    raise RunError(f"the run has no quantity {named!r}", f"It has {', '.join(known)}")
+    raise RunError(f"the run has no quantity {named!r}", choose_from(named, known, "It has"))
 
 
 def by_head(results: Results, named: str, layout: HeadLayout) -> Float64[np.ndarray, "head"]:

@@ -11,6 +11,7 @@ from headscope.core.heads import HeadId, HeadLayout, Site
 from headscope.core.maps import WEIGHTS
 from headscope.core.profile import timing
 from headscope.core.state import State, States
+from headscope.core.suggest import choose_from
 from headscope.errors import HeadscopeError, RunError, StaleError
 from headscope.measures import Measure
 from headscope.measures.base import Columns
@@ -161,7 +162,7 @@ class Results(Mapping[str, Table]):
     def by_slice(self, name: str) -> Table:
         """A table for all slices of the run; the first column says which slice a row is of."""
         if "slices" in self.manifest and f"{name}{SUFFIX}" not in self._slices:
-            raise RunError(f"the run has no table {name!r} of slices", f"It has {', '.join(self.manifest['slices']['tables'])}")
+            raise RunError(f"the run has no table {name!r} of slices", choose_from(name, self.manifest["slices"]["tables"], "It has"))
         return self._slices[f"{name}{SUFFIX}"]
 
     def slice(self, **choice: object) -> Results:
@@ -252,7 +253,7 @@ class Results(Mapping[str, Table]):
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._tables:
-            raise RunError(f"the run has no table {name!r}", f"It has {', '.join(self)}")
+            raise RunError(f"the run has no table {name!r}", choose_from(name, self, "It has"))
         return self._tables[name]
 
     def __contains__(self, name: object) -> bool:

@@ -8,6 +8,7 @@ None, what the corpus or the model decides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headscope.core.paths import title
+from headscope.core.suggest import choose_from, did_you_mean
 from headscope.errors import RunError
 
 Spec = TypeVar("Spec", bound=BaseModel)
@@ -93,8 +95,9 @@ def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the s
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
-            raise RunError(f"{where}: no setting is called {name!r}", f"Use {', '.join(kind.model_fields)}") from None
+            raise RunError(f"{where}: no setting is called {name!r}", choose_from(name, kind.model_fields, "Use")) from None
         if not name:
             problem = first["msg"].removeprefix("Value error, ")
             raise RunError(f"{where}: {problem}", "Name at least one" if problem.endswith("nothing") else "") from None
-        raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}") from None
+        meant = did_you_mean(str(first["input"]), re.findall("'([^']+)'", first["msg"])) if first["type"] == "literal_error" else ""
+        raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}", meant.strip()) from None

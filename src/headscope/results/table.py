@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headscope.core import html
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.results.formats import BINARY, display, encode, format_of, is_text
 
@@ -68,7 +69,7 @@ class Table:
 
     def _known(self, column: str) -> None:
         if column not in self.columns:
-            raise RunError(f"no column is called {column!r}", f"The columns are {', '.join(self.columns)}")
+            raise RunError(f"no column is called {column!r}", choose_from(column, self.columns, "The columns are"))
 
     def where(self, **values: object) -> Table:
         """The rows in which each named column has the given value: `where(quantity="to_sep", layer=5)`."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from headscope.core.allocation import rare_collections
 from headscope.core.paths import printable
 from headscope.core.profile import timed, timing
 from headscope.corpora import Corpus, read
@@ -25,7 +26,7 @@ from headscope.engine.shards import Progress, RunWork, require_labels
 from headscope.engine.slicing import require_column
 from headscope.engine.spec import RunSpec
 from headscope.engine.worker import WorkerSetup
-from headscope.errors import RunError
+from headscope.errors import NoPredictionsError, RunError
 from headscope.gallery.build import TOO_LONG, attach_gallery
 from headscope.models.generation import require_generator
 from headscope.models.load import load_given
@@ -106,7 +107,8 @@ class _Execution:
                 has_gallery = folder.gallery.exists() and finished.manifest.get("gallery") is not None
                 lacking = self.gallery and not has_gallery and TOO_LONG not in finished.manifest["dropped"]
                 return self._with_gallery(finished) if lacking else finished
-            return self._compute(now)
+            with rare_collections():
+                return self._compute(now)
 
     def _compute(self, now: dict[str, Any]) -> Results:
         """The tables of all shards, those of an interrupted run included, and the gallery."""
@@ -199,7 +201,10 @@ def set_up(
     _require_one_reading(spec, corpus)
     if spec.by is not None:
         require_column(corpus, spec.by, ", ".join(spec.corpus))
-    model = load_given(model, spec.model, _here(device, pool), spec.dtype, spec.random, head=spec.predicts)
+    try:
+        model = load_given(model, spec.model, _here(device, pool), spec.dtype, spec.random, head=spec.predicts)
+    except NoPredictionsError as error:
+        raise _cannot_predict(spec, error) from None
     if spec.generate is not None:
         require_generator(model)
     if spec.differentiates:
@@ -274,6 +279,16 @@ def _require_one_reading(spec: RunSpec, corpus: Corpus) -> None:
             raise RunError(f"{measure.name}.{option} cuts texts for one measure, and generated text is the same for all", f"Use --{option}")
     if unit in ("pair", "segment"):
         raise RunError(f"the model continues one text, and a {unit} is two", "Use --unit sentence, paragraph or document with --generate")
+
+
+def _cannot_predict(spec: RunSpec, error: NoPredictionsError) -> NoPredictionsError:
+    """The same error with what asked for predictions, and how to do without them."""
+    if spec.generate is not None:
+        return NoPredictionsError(
+            f"{error.problem}, and --generate needs one", "Use a language model such as gpt2, or leave --generate out"
+        )
+    slopes = ", ".join(measure.name for measure in spec.build_measures() if measure.slope() is not None)
+    return NoPredictionsError(f"{error.problem}, and {slopes} needs a loss", f"{error.remedy}, or leave {slopes} out of --measures")
 
 
 def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[CorpusReading, Sample]]:

@@ -19,6 +19,7 @@ from headscope.core.batch import CLS, SEP, SPECIAL, WORD
 from headscope.core.document import Word
 from headscope.core.heads import Kind, Site
 from headscope.core.paths import problem_of
+from headscope.core.suggest import choose_from
 from headscope.core.tally import Tally
 from headscope.corpora.files import check_archive
 from headscope.encoding.choices import ROWS, Rows
@@ -132,7 +133,7 @@ class GivenMaps:
 
 def _role(name: str) -> int:
     if name not in _ROLE_NAMES:
-        raise MeasureError(f"role {name!r} is unknown", f"Use one of {', '.join(_ROLE_NAMES)}")
+        raise MeasureError(f"role {name!r} is unknown", choose_from(name, _ROLE_NAMES))
     return _ROLE_NAMES[name]
 
 
@@ -168,7 +169,7 @@ def measure_maps(
     if folder is not None:
         look_first(folder, False, overwrite, "Use --overwrite to replace it, or another --out")
     if rows not in ROWS:
-        raise MeasureError(f"rows is {rows!r}", f"Use one of {', '.join(ROWS)}")
+        raise MeasureError(f"rows is {rows!r}", choose_from(rows, ROWS))
     tally = Tally()
     checked = [text.checked(tally) for text in texts]
     if not checked:

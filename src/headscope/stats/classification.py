@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 from headscope.stats.scores import Means, Score, ratio
 
@@ -53,7 +54,7 @@ class F1(Score):
 
     def __post_init__(self) -> None:
         if self.average not in get_args(Average):
-            raise MeasureError(f"average {self.average!r} is unknown", f"Take one of {', '.join(get_args(Average))}")
+            raise MeasureError(f"average {self.average!r} is unknown", choose_from(self.average, get_args(Average), "Take one of"))
         if self.average == "binary" and self.classes != 2:
             raise MeasureError(f"F1 of one class is asked for where there are {self.classes}", "Take f1_macro or f1_micro")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 from headscope.stats.dissimilarity import checked
 
@@ -83,7 +84,7 @@ def grow(matrix: Float[np.ndarray, "point point"], linkage: Linkage = "average")
     Clusters are as far apart as their points are on average, at most (`complete`) or at least (`single`).
     """
     if linkage not in get_args(Linkage):
-        raise MeasureError(f"no linkage is called {linkage!r}", f"Use one of {', '.join(get_args(Linkage))}")
+        raise MeasureError(f"no linkage is called {linkage!r}", choose_from(linkage, get_args(Linkage)))
     distances = checked(matrix)
     if len(distances) == 1:
         return MergeTree(np.zeros((0, 4)), (0,))

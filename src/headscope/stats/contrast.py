@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 from headscope.stats.bootstrap import document_weights, numbered
 from headscope.stats.choices import TESTS, Test
@@ -66,7 +67,7 @@ def contrast(
     independent. Intervals are by the bootstrap whatever the test is.
     """
     if test is not None and test not in TESTS:
-        raise MeasureError(f"there is no test {test!r}", f"Take one of {', '.join(TESTS)}")
+        raise MeasureError(f"there is no test {test!r}", choose_from(test, TESTS, "Take one of"))
     reference, others = np.asarray(base, dtype=np.float64), np.asarray(systems, dtype=np.float64)
     if others.shape[-2:] != reference.shape:
         raise MeasureError(

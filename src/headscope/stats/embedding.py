@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 from headscope.stats.dissimilarity import checked
 
@@ -53,7 +54,7 @@ def embed(matrix: Float[np.ndarray, "point point"], method: Method = "metric", *
         return metric(distances, seed=seed, starts=STARTS, steps=STEPS, tolerance=TOLERANCE)
     if method == "nonmetric":
         return nonmetric(distances, seed=seed)
-    raise MeasureError(f"no embedding is called {method!r}", f"Use one of {', '.join(get_args(Method))}")
+    raise MeasureError(f"no embedding is called {method!r}", choose_from(method, get_args(Method)))
 
 
 def classical(distances: Distances) -> Embedding:

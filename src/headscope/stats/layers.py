@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 from headscope.stats.choices import NEGATIVES, Negatives
 
@@ -25,7 +26,7 @@ def differentials(scores: Float[np.ndarray, "*system layer+1"], negatives: Negat
     or clipped at 0, or a layer adds only what goes beyond the best score so far.
     """
     if negatives not in NEGATIVES:
-        raise MeasureError(f"negative differences cannot be treated by {negatives!r}", f"Use one of {', '.join(NEGATIVES)}")
+        raise MeasureError(f"negative differences cannot be treated by {negatives!r}", choose_from(negatives, NEGATIVES))
     values = np.asarray(scores, dtype=np.float64)
     if values.shape[-1] < 2:
         raise MeasureError("there are no scores of two layers to compare", "Give those of the embeddings and of at least one layer")

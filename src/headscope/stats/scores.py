@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 
 if TYPE_CHECKING:
@@ -195,5 +196,5 @@ def make_score(name: str, classes: int = 2, references: Sequence[Any] = ()) -> S
         "keyphrase_spans": lambda: KeyphraseF1("span"),
     }
     if name not in makers:
-        raise MeasureError(f"there is no score {name!r}", f"Take one of {', '.join(makers)}")
+        raise MeasureError(f"there is no score {name!r}", choose_from(name, makers, "Take one of"))
     return makers[name]()

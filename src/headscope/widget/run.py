@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.heads import find_head
+from headscope.core.suggest import choose_head
 from headscope.errors import RunError
 from headscope.results.folder import write_atomically
 from headscope.results.results import Results
@@ -56,5 +57,5 @@ def _known(name: str, results: Results) -> str:
     except ValueError as error:
         raise RunError(str(error)) from None
     if asked is None:
-        raise RunError(f"the run has no head {name}", f"Its heads are {heads[0]} to {heads[-1]}")
+        raise RunError(f"the run has no head {name}", choose_head(name, heads))
     return str(asked)

@@ -1,4 +1,5 @@
-"""A progress bar that knows how far the corpus is read and how fast, and the signals that end a command.
+"""A progress bar that knows how far the corpus is read and how fast, or lines where there is no terminal; and the
+signals that end a command.
 
 SIGINT (Ctrl-C), SIGQUIT, SIGTERM (`kill`) and SIGHUP (a terminal that closes) are treated alike, so that locks,
 workers and files are released.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -81,9 +82,43 @@ def interrupted(out: Path) -> Iterator[None]:
         raise typer.Exit(exit_code(error)) from None
 
 
+class ProgressLines:
+    """Progress for a log file: a line for each tenth of the work, and none for work in one step. Where its size is not
+    known, a line when the number of texts has doubled.
+    """
+
+    def __init__(self, what: str, write: Callable[[str], None] = say) -> None:
+        from headscope.core.timing import TimeLeft
+
+        self._what, self._write = what, write
+        self._left = TimeLeft()
+        self._tenths = 0
+        self._texts = 100  # from which on the next line is due
+
+    def __call__(self, share: float | None, texts: int, tokens: int) -> None:
+        """Print a line if one is due."""
+        if share is None:
+            if texts >= self._texts:
+                self._texts = 2 * texts
+                self._write(f"{self._what}: {texts:,} texts")
+            return
+        self._left.add(share)
+        if (tenths := int(10 * share + 1e-9)) > self._tenths:
+            at_once = tenths == 10 and not self._tenths
+            self._tenths = tenths
+            if at_once:  # the work is one step: what it gave is printed next
+                return
+            self._write(f"{self._what}: {10 * tenths} %{f', {texts:,} texts' if texts else ''}{self._rest() if tenths < 10 else ''}")
+
+    def _rest(self) -> str:
+        from headscope.core.timing import TOLD, spelled
+
+        return "" if (seconds := self._left.seconds) is None or seconds < TOLD else f", {spelled(seconds)} left"
+
+
 @contextmanager
 def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
-    """A bar on standard error while the block runs; nothing where that is not a terminal."""
+    """A bar on standard error while the block runs; lines where that is not a terminal; nothing if `hidden`."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.text import Text
@@ -96,6 +131,10 @@ def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
         def render(self, task: Task) -> Text:
             return Text("" if (seconds := left.seconds) is None else f"{spelled(seconds)} left", style="progress.remaining")
 
+    console = Console(file=sys.stderr)
+    if hidden or not console.is_terminal:
+        yield (lambda *_: None) if hidden else ProgressLines(what)
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -104,8 +143,7 @@ def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeLeftColumn(),
     )
-    console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(what, total=None, texts=0, rate=0.0)
 
         def tell(share: float | None, texts: int, tokens: int) -> None:

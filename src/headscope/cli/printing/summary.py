@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import typer
 
+from headscope.cli.printing.text import print_text
 from headscope.results.notes import choice_note, counted, cut_sentence, few_documents, note
 from headscope.results.results import BASELINES, Results, blame_folder
 from headscope.results.slices import slices_line
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @blame_folder
@@ -22,53 +19,50 @@ def summarise(results: Results, quiet: bool = False) -> None:
         for line in results.warnings:
             typer.echo(f"headscope: warning: {line}", err=True)
         return
-    from rich.console import Console
-
     from headscope.views.words import whose
 
-    console = Console(highlight=False)
     counts = results.manifest["counts"]
-    console.print("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
+    print_text("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
     for way in results.manifest.get("readings", [])[1:]:
         measures = ", ".join(way["measures"])
-        console.print(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})", markup=False)
+        print_text(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})")
     if (slices := slices_line(results)) is not None:
-        console.print(slices, soft_wrap=True, markup=False)
+        print_text(slices)
     if results.study is None:
         for line in whose(results):
-            console.print(line, soft_wrap=True, markup=False)
+            print_text(line)
     for label, lines in (("read", results.manifest.get("read", ())), ("left out", results.manifest["dropped"])):
         for line in lines:
-            console.print(f"{label}: {line}", style="dim", soft_wrap=True, markup=False)
+            print_text(f"{label}: {line}", "dim")
     if (unknown := results.manifest.get("unknown_tokens", {"n": 0}))["n"]:
-        console.print(f"unknown tokens: {unknown['n']:,} of {unknown['of']:,} ({unknown['share']:.1%})", markup=False)
+        print_text(f"unknown tokens: {unknown['n']:,} of {unknown['of']:,} ({unknown['share']:.1%})")
     for line in results.warnings:
-        console.print(f"warning: {line}", style="bold", soft_wrap=True, markup=False)
+        print_text(f"warning: {line}", "bold")
     if few := few_documents(results):
-        console.print(few, soft_wrap=True, markup=False)
+        print_text(few)
     if "summary" in results:
         _print_summary(results)
     if results.study is not None:
-        _print_findings(console, results)
+        _print_findings(results)
     for name in results.of_heads():
         if f"{name}_best" in results:
             _print_best(results, name)
         elif f"{name}_structure" in results:
-            _print_alike(console, results)
+            _print_alike(results)
         else:
-            _print_top(console, results, name)
-    console.print(results.signature, style="dim", soft_wrap=True, markup=False)
+            _print_top(results, name)
+    print_text(results.signature, "dim")
     if results.path is not None:
-        console.print(f"\nheadscope show {results.path}\nheadscope report {results.path}", soft_wrap=True, markup=False)
+        typer.echo(f"\nheadscope show {results.path}\nheadscope report {results.path}")
 
 
-def _print_findings(console: Console, results: Results) -> None:
+def _print_findings(results: Results) -> None:
     """The same in plain words, and what a reader should know of how it was done."""
     from headscope.views.words import findings
 
     for line in (*findings(results), *results.manifest.get("notes", ())):
-        console.print(line, soft_wrap=True, markup=False)
-    console.print()
+        print_text(line)
+    typer.echo()
 
 
 def _print_summary(results: Results) -> None:
@@ -79,10 +73,11 @@ def _print_summary(results: Results) -> None:
 
     columns = shown_columns(results["summary"])
     beside = ", beside what was published" if has_published(columns) else ""
-    print_table(Table.of({name: results["summary"][name] for name in columns}), f"\n{results.study}: what was found{beside}")
+    shown = Table.of({name: results["summary"][name] for name in columns})
+    print_table(shown, f"\n{results.study}: what was found{beside}", all_columns=_shown_whole(results, "summary"))
 
 
-def _print_top(console: Console, results: Results, name: str) -> None:
+def _print_top(results: Results, name: str) -> None:
     """The three highest heads of each quantity of a measure, named where another has the same quantities."""
     prefix, baseline, places = ("saliency ", "even", 5) if name == "saliency" else ("", BASELINES.get(name, "even"), 2)
     table = results[name]
@@ -93,17 +88,17 @@ def _print_top(console: Console, results: Results, name: str) -> None:
             heads = ", ".join(f"{results.head_of(r)} {r['value']:.{places}f}" for r in top)
             even = sorted({round(row["baseline"], 2) for row in top if not math.isnan(row["baseline"])})
             beside = f"  ({baseline} {' to '.join(f'{value:.2f}' for value in even)})" if even else ""
-            console.print(f"{prefix + quantity:>14}  {heads}{beside}", markup=False)
+            print_text(f"{prefix + quantity:>14}  {heads}{beside}")
 
 
-def _print_alike(console: Console, results: Results) -> None:
+def _print_alike(results: Results) -> None:
     """What layers have to do with likeness, and the closest pairs, for each kind of attention that has two heads."""
     from headscope.comparison.alike import STRUCTURE, layers_sentence, pairs_sentence
 
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
     for kind in kinds:
         told = " ".join(filter(None, (layers_sentence(results, kind), pairs_sentence(results, kind))))
-        console.print(f"\ndistances{'' if len(kinds) == 1 else f', {kind} attention'}: {told}", soft_wrap=True, markup=False)
+        print_text(f"\ndistances{'' if len(kinds) == 1 else f', {kind} attention'}: {told}")
 
 
 def _print_best(results: Results, name: str) -> None:
@@ -134,4 +129,10 @@ def _print_best(results: Results, name: str) -> None:
         Table.of(columns),
         f"\n{name}: the best head of each label, {how}{more}{'' if cut is None else f'. {cut}'}",
         "\n".join(filter(None, (note(row.get("documents") for row in rows), choice_note(results, name)))),
+        _shown_whole(results, f"{name}_best"),
     )
+
+
+def _shown_whole(results: Results, table: str) -> str:
+    """The command that prints a table with all its columns."""
+    return f"headscope show {results.path or 'RUN'} {table} --format tsv"

@@ -10,75 +10,61 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from headscope.cli.printing.columns import GAP, TableLayout, fit, headings, plain_cells
+from headscope.cli.printing.text import print_text
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.results.formats import BINARY, FORMATS, display, encode, format_of
-from headscope.results.notes import counted, note
+from headscope.results.notes import note
 from headscope.results.table import Table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table as RichTable
+    from rich.console import Console
 
 _NUMBER = re.compile(r"[-+]?[0-9]")
 
 
-def print_table(table: Table, title: str, caption: str = "") -> None:
-    """Print a table with aligned columns; where no terminal sets the width, as wide as it is.
+def print_table(table: Table, title: str, caption: str = "", all_columns: str = "piped output, as in | less -S") -> None:
+    """Print a table with aligned columns.
 
-    In a terminal that is too narrow no number is cut off: what is the same in all rows is told once, and what then
-    does not fit follows below, with the first column again.
+    In a terminal it has the columns that fit (`columns.fit`), and a line says which do not and, with `all_columns`,
+    how to see all, such as `--format tsv`. Elsewhere it has all, as wide as they are.
     """
     from rich.console import Console
-    from rich.text import Text
 
-    rows = list(table)
-    cells = {name: [counted(row[name]) if name == "documents" else display(row[name]) for row in rows] for name in table.columns}
-    left = {name for name in cells if any(_is_text(row[name]) for row in rows)}
     console = Console(highlight=False)
-    parts, same = [list(cells)], ""
-    if console.is_terminal and _width(cells, list(cells)) > console.width:
-        alike = [name for name in cells if len(rows) > 1 and len(set(cells[name])) == 1]
-        same = ", ".join(f"{name} {cells[name][0]}" for name in alike)
-        parts = _fitting(cells, [name for name in cells if name not in alike] or list(cells), console.width)
-    console.print(title, style="italic", soft_wrap=True, markup=False)  # as the table's own title it would be folded to its width
-    if same:
-        console.print(f"in all rows: {same}", style="dim", soft_wrap=True, markup=False)
-    for names in parts:
-        rich = _rich({name: [Text(cell) for cell in cells[name]] for name in names}, left)  # as text: "[the]" is no markup
-        if not console.is_terminal:
-            console.width = max(console.width, Console(width=10_000).measure(rich).maximum)
-        console.print(rich)
-    few = note(row["documents"] for row in rows) if "documents" in cells else ""
+    layout = fit(table, console.width) if console.is_terminal else TableLayout(plain_cells(table), (tuple(table.columns),))
+    left = {name for name in layout.cells if any(_is_text(value) for value in table[name])}
+    print_text(f"\n{title.lstrip()}" if console.is_terminal else title, "italic")
+    if layout.same:
+        print_text(f"in all rows: {layout.same}", "dim")
+    for names in layout.parts:
+        _print_part(console, {name: layout.cells[name] for name in names}, left)
+    if layout.hidden:
+        print_text(f"not shown, for lack of width: {', '.join(layout.hidden)}; all columns: {all_columns}", "dim")
+    few = note(table["documents"]) if "documents" in table.columns else ""
     if caption := "\n".join(filter(None, (few, caption))):
-        console.print(caption, style="dim", soft_wrap=True, markup=False)
+        print_text(caption, "dim")
 
 
-def _rich(cells: Mapping[str, Sequence[RenderableType]], left: Container[str]) -> RichTable:
+def _print_part(console: Console, cells: Mapping[str, Sequence[str]], left: Container[str]) -> None:
     from rich import box
     from rich.table import Table as RichTable
+    from rich.text import Text
 
-    rich = RichTable(header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in cells:
-        rich.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+    narrow = console.is_terminal
+    rich = RichTable(
+        header_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=not narrow, padding=(0, GAP - 1, 0, 0) if narrow else (0, 1)
+    )
+    for name, shown in headings(cells, console.width if narrow else sys.maxsize).items():
+        rich.add_column(Text(shown), justify="left" if name in left else "right", no_wrap=True, overflow="fold", vertical="top")
     for row in zip(*cells.values(), strict=True):
-        rich.add_row(*row)
-    return rich
+        rich.add_row(*map(Text, row))  # as text: "[the]" is no markup
+    if not narrow:
+        from rich.console import Console as Measuring
 
-
-def _width(cells: Mapping[str, Sequence[str]], names: Sequence[str]) -> int:
-    """How wide a table of some columns is: three characters between two columns, and one at each side."""
-    return sum(max(map(len, [name, *cells[name]])) for name in names) + 3 * (len(names) - 1) + 2
-
-
-def _fitting(cells: Mapping[str, Sequence[str]], names: Sequence[str], width: int) -> list[list[str]]:
-    """The columns in parts of at most this width, each with the first column; a wider one has its own part."""
-    first, *rest = names
-    parts = [[first]]
-    for name in rest:
-        if len(parts[-1]) > 1 and _width(cells, [*parts[-1], name]) > width:
-            parts.append([first])
-        parts[-1].append(name)
-    return parts
+        console.width = max(console.width, Measuring(width=10_000).measure(rich).maximum)
+    console.print(rich)
 
 
 def table_format(format: str | None, out: Path | None) -> str | None:
@@ -86,7 +72,7 @@ def table_format(format: str | None, out: Path | None) -> str | None:
     if format is None:
         return None if out is None else format_of(out)
     if format not in FORMATS:
-        raise RunError(f"format {format!r} is unknown", f"Use one of {', '.join(FORMATS)}")
+        raise RunError(f"format {format!r} is unknown", choose_from(format, FORMATS))
     if out is None and format in BINARY and sys.stdout.isatty():
         raise RunError(f"{format} is no text to be shown in a terminal", "Name a file with -o")
     return format

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope.core.paths import kind_of
+from headscope.core.suggest import choose_from
 from headscope.core.tally import Tally
 from headscope.corpora.agreement.counts import COLUMNS, RELATION, counted, pairs
 from headscope.corpora.agreement.differences import AnnotationDifference, differences
@@ -50,7 +51,7 @@ class AgreementReport:
         for score in self.scores:
             if score.name == name:
                 return score
-        raise HeadscopeError(f"no score is called {name!r}", f"There are {', '.join(score.name for score in self.scores)}")
+        raise HeadscopeError(f"no score is called {name!r}", choose_from(name, [score.name for score in self.scores], "There are"))
 
 
 def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0) -> AgreementReport:

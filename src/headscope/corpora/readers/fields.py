@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from headscope.core.document import Sentence
+from headscope.core.suggest import choose_from
 from headscope.corpora.readers.text import plain_words, split_paragraph, text_paragraphs
 from headscope.corpora.source import Flaw, quoted
 from headscope.errors import HeadscopeError
@@ -39,7 +40,7 @@ def require_known(columns: Mapping[str, str]) -> None:
     known = ("text", "id", "label", "keyphrases", "sentence", "title", "gold_label", *_TOKENS, *(name for pair in PAIRS for name in pair))
     for name, column in columns.items():
         if name not in known or not isinstance(column, str):
-            raise HeadscopeError(f"{name}={column!r} names no column", f"Name columns for {', '.join(dict.fromkeys(known))}")
+            raise HeadscopeError(f"{name}={column!r} names no column", choose_from(column, dict.fromkeys(known), "Name columns for"))
 
 
 def renamed(entry: Mapping[str, object], columns: Mapping[str, str], line: int) -> Mapping[str, object]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
+from headscope.core.suggest import choose_from
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.models.capture import implementation
@@ -124,7 +125,7 @@ def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode:
     options = (("norm", norm, NORMS), ("method", method, METHODS), ("mode", mode, MODES))
     for what, given, known in (*(("kind", kind, ALL_KINDS) for kind in kinds), *options):
         if given not in known:
-            raise MeasureError(f"{what} {given!r} is unknown", f"Use one of {', '.join(known)}")
+            raise MeasureError(f"{what} {given!r} is unknown", choose_from(given, known))
     if probes < 2:
         raise MeasureError(f"{probes} probes give no standard error", "Use at least 2")
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from headscope.core.heads import HeadLayout
+from headscope.core.suggest import choose_from
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoded
 from headscope.errors import RunError
@@ -66,7 +67,9 @@ def prune_model(
     is given takes the place of the one that they name.
     """
     if by not in ORDERS and run is None:
-        raise RunError(f"heads cannot be ordered by {by!r}", f"Use {', '.join(ORDERS)}, or name a run that has this quantity with --run")
+        raise RunError(
+            f"heads cannot be ordered by {by!r}", choose_from(by, ORDERS, "Use") + ", or name a run that has this quantity with --run"
+        )
     spec = validated(AblationSpec, {**settings, "parts": "heads" if by == "drop" else "importance"}, "the options")
     corpus = corpus or read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     whole = load_given(model, spec.model, device, spec.dtype, head=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from headscope.core.document import Document, Edge
+from headscope.core.suggest import choose_from
 from headscope.corpora.resolution.trees import PhraseNode, parse_tree
 from headscope.errors import HeadscopeError
 from headscope.studies.edge_probe.spec import Tags
@@ -38,7 +39,7 @@ class Choices:
 
     def __post_init__(self) -> None:
         if self.tags not in get_args(Tags):
-            raise HeadscopeError(f"there are no tags {self.tags!r}", f"Take one of {', '.join(get_args(Tags))}")
+            raise HeadscopeError(f"there are no tags {self.tags!r}", choose_from(self.tags, get_args(Tags), "Take one of"))
         if self.apart is not None and self.apart < 0:
             raise HeadscopeError(f"mentions cannot be {self.apart} sentences apart", "Take 0 for one sentence, or more")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.document import Word
+from headscope.core.suggest import choose_from
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.results.columns import StateColumns
@@ -55,7 +56,7 @@ class Attachment:
         kept: StateColumns | None = None,
     ) -> None:
         if labels not in LABELS:
-            raise MeasureError(f"labels is {labels!r}", f"Use one of {', '.join(LABELS)}")
+            raise MeasureError(f"labels is {labels!r}", choose_from(labels, LABELS))
         self.transpose, self.grouping, self.labels, self.punct = transpose, grouping, labels, punct
         self.resample, self.replicates, self.seed = resample, replicates, seed
         self.kept = kept or StateColumns()

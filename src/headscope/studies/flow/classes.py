@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.corpora.tags import UPOS
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
@@ -55,9 +56,9 @@ class PartsOfSpeech:
     ) -> None:
         for name in (name for pair in pairs for name in pair):
             if name not in CLASSES:
-                raise MeasureError(f"there is no class of words {name!r}", f"Use two of {', '.join(CLASSES)}")
+                raise MeasureError(f"there is no class of words {name!r}", choose_from(name, CLASSES, "Use two of"))
         if deletion not in DELETIONS:
-            raise MeasureError(f"deletion is {deletion!r}", f"Use one of {', '.join(DELETIONS)}")
+            raise MeasureError(f"deletion is {deletion!r}", choose_from(deletion, DELETIONS))
         self.pairs, self.deletion, self.replicates, self.seed = tuple(pairs), deletion, replicates, seed
         self.kept = kept or StateColumns()
 

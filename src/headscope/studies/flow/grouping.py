@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.core.suggest import choose_from
 from headscope.errors import MeasureError
 from headscope.studies.flow.spec import GROUPINGS, Grouping
 
@@ -30,7 +31,7 @@ def to_words(
     `word_of` is the word of each token, -1 for none. A word without a token has NaN.
     """
     if how not in GROUPINGS:
-        raise MeasureError(f"pieces are grouped by {how!r}", f"Use one of {', '.join(GROUPINGS)}")
+        raise MeasureError(f"pieces are grouped by {how!r}", choose_from(how, GROUPINGS))
     share = _share(matrix, word_of, words, how)
     of_words: Float64[np.ndarray, "layer word word"] = share @ np.asarray(matrix, dtype=np.float64) @ share.T
     return of_words

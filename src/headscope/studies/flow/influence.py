@@ -9,6 +9,7 @@ import numpy as np
 
 from headscope.core.hashing import digest
 from headscope.core.heads import Kind as HeadKind
+from headscope.core.suggest import choose_from
 from headscope.encoding.texts import Encoded
 from headscope.encoding.words import group
 from headscope.errors import RunError
@@ -68,7 +69,7 @@ def find_measures(names: Iterable[str]) -> tuple[Kind, ...]:
     for name in names:
         kind = next((kind for kind in ALL_KINDS if kind == _ALIASES.get(name, name)), None)
         if kind is None:
-            raise RunError(f"measure {name!r} is unknown", f"Use one of {', '.join(ALL_KINDS)}")
+            raise RunError(f"measure {name!r} is unknown", choose_from(name, ALL_KINDS))
         kinds[kind] = None
     if not kinds:
         raise RunError("no measure is named", f"Use one of {', '.join(ALL_KINDS)}")

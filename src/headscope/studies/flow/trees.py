@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.annotation import NONE
+from headscope.core.suggest import choose_from
 from headscope.encoding.texts import Encoded
 from headscope.errors import MeasureError
 from headscope.measures.relations import is_punctuation
@@ -49,7 +50,7 @@ class TreeDistances:
         kept: StateColumns | None = None,
     ) -> None:
         if resample not in RESAMPLES:
-            raise MeasureError(f"resample is {resample!r}", f"Use one of {', '.join(RESAMPLES)}")
+            raise MeasureError(f"resample is {resample!r}", choose_from(resample, RESAMPLES))
         self.grouping, self.punct, self.resample, self.replicates, self.seed = grouping, punct, resample, replicates, seed
         self.kept = kept or StateColumns()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 
 from headscope.core.heads import HeadId, Kind
+from headscope.core.suggest import choose_from
 from headscope.errors import RunError
 from headscope.results.table import Table, columns_of
 from headscope.stats.bootstrap import group_weights
@@ -232,7 +233,7 @@ class Twins:
         `b`. `twins_summary`: per quantity of all heads.
         """
         if name not in TABLES:
-            raise RunError(f"no table is called {name!r}", f"Use one of {', '.join(TABLES)}")
+            raise RunError(f"no table is called {name!r}", choose_from(name, TABLES))
         columns = {"twins": self._heads, "twins_layers": self._layers, "twins_matrix": self._matrix, "twins_summary": self._summary}[name]()
         return Table.of(columns, {"signature": self.signature})
 
