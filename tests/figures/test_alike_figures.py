@@ -58,7 +58,7 @@ def six() -> hs.Run:
 
 
 def note(figure: Figure) -> str:
-    return figure.texts[0].get_text().replace("\n", "")
+    return figure.caption.text.replace("\n", "")
 
 
 def clouds(axes: Axes) -> dict[str, PathCollection]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.drawing.look import grey
+
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
     from matplotlib.axes import Axes
@@ -56,7 +58,7 @@ def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequenc
             ha="center",
             va="center",
             fontsize=size,
-            arrowprops={"arrowstyle": "-", "color": "0.5", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2} if line else None,
+            arrowprops={"arrowstyle": "-", "color": grey(0.5), "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2} if line else None,
             zorder=4,
         )
 

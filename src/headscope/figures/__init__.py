@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
+from headscope.drawing.look import split_look, using
 from headscope.errors import RunError
 from headscope.figures import alike, contests, curves, heatmap, stripes
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
@@ -15,7 +17,7 @@ from headscope.results.results import Results, blame_folder
 from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from headscope.drawing.figure import Drawing
 
 # Of runs; those of studies are declared by the studies.
 RUN_FIGURES = {
@@ -34,7 +36,7 @@ RUN_FIGURES = {
     "distances": "how differently heads attend, every head by every head (distances)",
     "heatmap": "one quantity of every head, layer by head (any measure)",
 }
-_DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
+_DRAWN: dict[str, tuple[Callable[..., Drawing], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
     "table1": (contests.draw, ("relations",)),
     "table2": (contests.draw_table2, ("coreference",)),
@@ -42,7 +44,7 @@ _DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
     "matrix": (heatmap.draw_matrix, heatmap.NEEDS),
     "stripes": (stripes.draw, stripes.NEEDS),
 }
-_ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Figure]] = {
+_ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Drawing]] = {
     "clark6": alike.clark6,
     "dendrogram": alike.dendrogram,
     "distances": alike.distances,
@@ -57,11 +59,23 @@ def known_figures() -> dict[str, str]:
 
 
 @blame_folder
-def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
-    """The figure called `name`, drawn from a run or a study. `choices` are those that the figure takes: figures of
-    distances the fields of headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies
-    what their declaration says.
+def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Drawing:
+    """The figure called `name`, drawn from a run or a study. `choices` are those of all figures, the fields of
+    headscope.drawing.look.Look, and those that the figure takes: figures of distances the fields of
+    headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies what their declaration says.
     """
+    chosen, others = split_look(choices)
+    with using(chosen):
+        return captioned(name, _draw(name, results, kind, quantity, others))
+
+
+def captioned(name: str, figure: Drawing) -> Drawing:
+    """A figure whose caption begins with what figures of this name show."""
+    figure.caption = replace(figure.caption, about=known_figures()[name])
+    return figure
+
+
+def _draw(name: str, results: Results, kind: str | None, quantity: str | None, choices: dict[str, Any]) -> Drawing:
     declared = {figure.name: (study, figure) for study in REGISTRY.values() for figure in study.figures}
     if name not in RUN_FIGURES and name not in declared:
         raise RunError(f"figure {name!r} is unknown", f"Use one of {', '.join(known_figures())}")
