@@ -291,11 +291,10 @@ class TwinHeads(Twins):
         """All heads of both models as points, and how far their layers are apart, as a matplotlib figure. `options` are
         those of all figures.
         """
-        from headscope.figures import captioned
         from headscope.studies.twins.figures import draw
 
         with using(find_look(options)):
-            return captioned("twins", draw(self, embedding, sqrt))
+            return draw(self, embedding, sqrt)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write all tables, as CSV and Parquet, and the figure into a folder."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.core.heads import Kind
 from headscope.drawing.look import split_look, using
 from headscope.errors import RunError
-from headscope.figures import alike, contests, curves, heatmap, stripes
+from headscope.figures import alike, clark5, contests, curves, heatmap, stripes
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
 from headscope.figures.alike import AlikeChoices
 from headscope.results.results import Results, blame_folder
@@ -24,6 +24,7 @@ RUN_FIGURES = {
     "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
     "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
+    "clark5": "Clark et al. 2019, Figure 5: the heads that exceed a simple rule by most, each on a sentence (relations, coreference)",
     "sinks": "attention to the first token and where sinks are, by layer (sinks)",
     "sequences": "induction, duplicate-token and previous-token scores of every head, by layer (sequences)",
     "stripes": "maps of the strongest induction heads on a repeated sequence (sequences, on --corpus repeats:20)",
@@ -42,6 +43,7 @@ _DRAWN: dict[str, tuple[Callable[..., Drawing], tuple[str, ...]]] = {
     "table2": (contests.draw_table2, ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
     "matrix": (heatmap.draw_matrix, heatmap.NEEDS),
+    "clark5": (clark5.draw, clark5.NEEDS),
     "stripes": (stripes.draw, stripes.NEEDS),
 }
 _ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Drawing]] = {
@@ -66,11 +68,7 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
     """
     chosen, others = split_look(choices)
     with using(chosen):
-        return captioned(name, _draw(name, results, kind, quantity, others))
-
-
-def captioned(name: str, figure: Drawing) -> Drawing:
-    """A figure whose caption begins with what figures of this name show."""
+        figure = _draw(name, results, kind, quantity, others)
     figure.caption = replace(figure.caption, about=known_figures()[name])
     return figure
 
@@ -96,6 +94,8 @@ def _draw(name: str, results: Results, kind: str | None, quantity: str | None, c
             raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")
         return heatmap.draw(results, quantity, kind)
     drawn, needs = _DRAWN[name]
+    if name == "clark5":
+        drawn = partial(drawn, named=quantity)
     if not any(need in results for need in needs):
         raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", f"Run again with --measures {','.join(needs)}")
     return drawn(results, kind, **choices)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -264,8 +264,12 @@ class Study:
         return None
 
     def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Drawing:
-        """One of its figures."""
-        drawn: Drawing = self._imported("figures", figure.draw)(results, *args, **choices)
+        """One of its figures, with a caption that begins with what it shows."""
+        return self.captioned(figure, self._imported("figures", figure.draw)(results, *args, **choices))
+
+    def captioned(self, figure: StudyFigure, drawn: Drawing) -> Drawing:
+        """One of its figures, once drawn, with what it shows at the start of its caption."""
+        drawn.caption = replace(drawn.caption, about=f"{figure.line} (headscope {self.verb})")
         return drawn
 
     def usual_folder(self, spec: StudySpec) -> Path:

@@ -35,6 +35,8 @@ def draw(twins: Twins, embedding: Method = "metric", sqrt: bool = False) -> Draw
     """On the left all heads as points, twins of each other joined by lines, the closest named; on the right the mean
     distance of every layer of one model to every layer of the other, the nearest of each row marked.
     """
+    from headscope.studies.twins import TwinsStudy
+
     points, stress = twins.embed(embedding, sqrt)
     low, high = limits(points)
     tall = _WIDE * float((high - low)[1] / (high - low)[0])
@@ -54,7 +56,8 @@ def draw(twins: Twins, embedding: Method = "metric", sqrt: bool = False) -> Draw
         how = f"{root}mean Jensen–Shannon divergence between {twins.level}s, {embedding} scaling, {STRESS[embedding]} {stress:.3f}"
         heads = f"{len(twins.a.ids)} and {len(twins.b.ids)} heads"
         sign(figure, f"{twins.n:,} rows of attention, {heads}; {how}", twins.signature)
-    return figure
+    study = TwinsStudy()
+    return study.captioned(study.figures[0], figure)
 
 
 def save(twins: Twins, folder: Path) -> list[Path]:
