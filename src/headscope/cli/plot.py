@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli.figure_options import FontSize, Signature, Style, Width, figure_options
 from headscope.studies.registry import REGISTRY
 
 
 def _figures() -> str:
     """What help says of the names of figures."""
-    runs = "clark2, clark3, clark4, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap"
+    runs = "clark2, clark3, clark4, clark5, clark6, dendrogram, distances, table1, table2, pronouns, matrix or heatmap"
     studies = (f"of headscope {study.verb}: {', '.join(figure.name for figure in study.figures)}" for study in REGISTRY.values())
     return "; ".join([f"of a run: {runs}", *studies])
 
@@ -28,7 +29,10 @@ def plot(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
     quantity: Annotated[
         str | None,
-        typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...; which examples tenney3 shows: pos, pos/2,5"),
+        typer.Option(
+            help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...; examples of tenney3: pos, pos/2,5; "
+            "relations of clark5: obj,det"
+        ),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first there is]")] = None,
     direction: Annotated[
@@ -46,10 +50,15 @@ def plot(
     groups: Annotated[int | None, typer.Option(help="dendrogram: so many groups [default: by silhouette]", min=1)] = None,
     linkage: Annotated[str | None, typer.Option(help="of a tree: average, complete or single [default: average]")] = None,
     order: Annotated[str | None, typer.Option(help="distances: heads by layer, or as in the tree [default: layer]")] = None,
+    width: Width = None,
+    font_size: FontSize = None,
+    style: Style = "colour",
+    signature: Signature = False,
 ) -> None:
-    """Draw a figure for a paper or a slide.
+    """Draw a figure for a paper or a slide. Its caption is in the metadata of the file, and beside it as text.
 
-    headscope plot RUN clark2 -o figure2.pdf
+    headscope plot RUN clark2 -o figure2.pdf --width column
+    headscope plot RUN clark5 -o figure5.pdf --width page --style grey
     headscope plot RUN clark4 -o figure4.svg
     headscope plot RUN table1 -o relations.pdf
     headscope plot RUN table2 --direction antecedent-to-mention -o table2.pdf
@@ -79,5 +88,6 @@ def plot(
         "order": order,
     }
     choices = {name: value for name, value in following.items() if value is not None}
+    choices |= figure_options(width, font_size, style, signature)
     save(draw(figure, Results.open(run), kind, quantity, **choices), path)
     typer.echo(path)

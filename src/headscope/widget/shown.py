@@ -87,13 +87,17 @@ def suffix_of(path: Path) -> str:
     return suffix
 
 
-def save_view(path: str | Path, page: Callable[[], str], figure: Callable[[], Figure]) -> Path:
-    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return where it is."""
+def save_view(path: str | Path, page: Callable[[], str], figure: Callable[..., Figure], options: Mapping[str, Any]) -> Path:
+    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return where it is; `options` are those of
+    all figures.
+    """
     target = Path(path)
     if suffix_of(target) == "html":
+        if options:
+            raise RunError(f"{next(iter(options))} is for figures", "Use a name that ends in .svg, .pdf or .png, or leave it out")
         write_atomically(target, page().encode())
     else:
         from headscope.drawing.theme import save
 
-        save(figure(), target)
+        save(figure(**options), target)
     return target
