@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import RunError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart, without its yellow, which vanishes on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -140,6 +143,11 @@ def narrow() -> bool:
     return wide(2 * _NARROW) < _NARROW
 
 
+def across(number: int) -> int:
+    """How many panels, or entries of a legend, stand side by side where there is room for so many."""
+    return 1 if narrow() else number
+
+
 def pt(size: float) -> float:
     """A size of letters in points, given for letters of the usual size."""
     return max(size * look().size / FONT_SIZE, min(size, _LEAST))
@@ -155,6 +163,17 @@ def grey(level: float) -> str:
     """A grey between ink (0) and paper (1)."""
     black, white = style().greys
     return f"{black + (white - black) * level:.3f}"
+
+
+def legend_beside(axes: Axes, size: float = 8) -> None:
+    """Put a legend beside the axes, as what is drawn may be anywhere; in a narrow figure between title and axes."""
+    if not narrow():
+        axes.legend(fontsize=pt(size), loc="center left", bbox_to_anchor=(1.0, 0.5))
+        return
+    across = 2
+    legend = axes.legend(fontsize=pt(size), loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=across, borderpad=0.2, columnspacing=1.2)
+    lines = -(-len(legend.get_texts()) // across)
+    axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=pt(9), pad=6 + 1.62 * pt(size) * lines)
 
 
 def colour_map(name: str) -> str:

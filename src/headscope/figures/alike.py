@@ -9,7 +9,7 @@ import numpy as np
 
 from headscope.comparison.alike import alike
 from headscope.core.heads import HeadId, Kind
-from headscope.drawing.look import MARKERS, SEQUENTIAL, colour_map, grey, hue, pt
+from headscope.drawing.look import MARKERS, SEQUENTIAL, across, colour_map, grey, hue, narrow, pt, wide
 from headscope.drawing.point_labels import limits, write_names
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
@@ -59,14 +59,17 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
     points, stress = likeness.embed(choices.embedding, choices.sqrt)
     labels, surface = tuple(map(results.spelled, likeness.labels)), tuple(map(results.spelled, SURFACE))
     low, high = limits(points)
-    tall = _WIDE * float((high - low)[1] / (high - low)[0])
     with theme():
-        size = np.array([2 * _WIDE + 3 * _GAP, tall + _ABOVE + _BELOW])
+        side = across(2)
+        width = wide(2 * _WIDE + 3 * _GAP)
+        panel = (width - (side + 1) * _GAP) / side
+        tall = panel * float((high - low)[1] / (high - low)[0])
+        size = np.array([width, (tall + _ABOVE + _BELOW) * (2 // side)])
         figure = new_figure(float(size[0]), float(size[1]), layout=None)
         panels = []
         for number, title in enumerate(("By behaviour", "By layer")):
-            corner = np.array([_GAP + number * (_WIDE + _GAP), _BELOW]) / size
-            axes = figure.add_axes((*corner, *(np.array([_WIDE, tall]) / size)))
+            left, below = _GAP + (panel + _GAP) * (number % side), _BELOW + (tall + _ABOVE + _BELOW) * ((1 - number) // side)
+            axes = figure.add_axes((left / width, below / size[1], panel / width, tall / size[1]))
             axes.set_title(title if results.layout.one_kind else f"{title} ({likeness.kind} attention)", fontsize=pt(9), loc="left")
             axes.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             axes.spines[:].set(visible=True, color=grey(0.8))
@@ -74,7 +77,7 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
         _behaviours(panels[0], points, labels, surface)
         named = [f"{head} {label}" if label and label not in surface else "" for head, label in zip(likeness.heads, labels, strict=True)]
         write_names(panels[0], points, named)
-        bar = (2 * _GAP + 1.05 * _WIDE) / size[0], (_BELOW - 0.28) / size[1], 0.9 * _WIDE / size[0], 0.1 / size[1]
+        bar = (left + 0.05 * panel) / width, (_BELOW - 0.28) / size[1], 0.9 * panel / width, 0.1 / size[1]
         _layers(panels[1], figure.add_axes(bar), points, likeness.heads)
         what = f"{'square roots of ' if choices.sqrt else ''}mean Jensen–Shannon divergence"
         how = f"{what}, {choices.embedding} scaling, {STRESS[choices.embedding]} {stress:.3f}"
@@ -92,7 +95,9 @@ def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple
         if at.any():
             x, y = points[at].T
             axes.scatter(x, y, s=size, c=colour, marker=marker, linewidths=0, label=f"{label} ({at.sum()})", zorder=order)
-    axes.legend(loc="upper left", bbox_to_anchor=(-0.02, 0), ncols=4, fontsize=pt(7.5), handletextpad=0.2, columnspacing=1.0)
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(-0.02, 0), ncols=4 if not narrow() else 2, fontsize=pt(7.5), handletextpad=0.2, columnspacing=1.0
+    )
 
 
 def _layers(axes: Axes, bar: Axes, points: Float64[np.ndarray, "head 2"], heads: tuple[HeadId, ...]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.drawing.cells import columns, mark, percent
-from headscope.drawing.look import grey, hue, pt
+from headscope.drawing.look import across, grey, hue, pt, wide
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.figures.panels import COUNTED
@@ -50,7 +50,7 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
         _dots(axes, rows, rule, "best head, chosen on other documents" if fair else "best head, chosen on the same documents", fair)
         axes.set_xlim(-0.02, 1.02)
         axes.set_xlabel(axis)
-        figure.legend(loc="outside upper right", ncols=3, fontsize=pt(8))
+        figure.legend(loc="outside upper right", ncols=across(3), fontsize=pt(8))
         sign(figure, f"{max(rows['n']):,} {counted}", results.signature)
     return figure
 
@@ -97,9 +97,14 @@ def draw_table2(results: Results, kind: str | None = None, direction: str = DIRE
     shown = [label for label in KINDS if any(label == listed for _, listed in cells)]
     systems = [system for system in _NAMES if any(system == listed for listed, _ in cells)]
     with theme():
-        figure = new_figure(2.0 + 2.1 * len(shown), 1.5 + 0.42 * len(systems))
-        for axes, label in zip(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown, strict=True):
+        side = max(1, min(len(shown), int((wide(2.0 + 2.1 * len(shown)) - 2.0) / 1.9)))  # panels of a row
+        down = -(-len(shown) // side)
+        figure = new_figure(2.0 + 2.1 * len(shown), 0.6 + (0.9 + 0.42 * len(systems)) * down)
+        panels = figure.subplots(down, side, sharey=True, squeeze=False).flat
+        for axes, label in zip(panels, shown, strict=False):
             _panel(axes, label, [cells.get((system, label)) for system in systems], systems)
+        for axes in [*panels][len(shown) :]:
+            axes.set_visible(False)
         first = figure.axes[0]
         towards = direction.replace("-to-", " → ")
         named = {**_NAMES, EACH: f"{_NAMES[EACH]}\n{towards}"}
@@ -109,7 +114,7 @@ def draw_table2(results: Results, kind: str | None = None, direction: str = DIRE
         first.set_ylim(len(systems) - 0.5, -1.1)
         first.plot([], [], "o-", color=hue(0), markersize=5, linewidth=1.6, label="ours, 95% interval")
         first.plot([], [], "D", color=hue(1), markerfacecolor="none", markersize=4.5, label="Clark et al. 2019, bert-base-uncased")
-        figure.legend(loc="outside upper right", ncols=2, fontsize=pt(8))
+        figure.legend(loc="outside upper right", ncols=across(2), fontsize=pt(8))
         fair = results.measures["coreference"].get("selection") == "crossfit"
         chosen = f"Heads are chosen on {'other documents than' if fair else 'the documents'} they are scored on"
         sign(figure, f"{max(row['n'] for row in cells.values()):,} mentions. {chosen}", results.signature)

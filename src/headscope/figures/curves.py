@@ -108,9 +108,9 @@ def draw(name: str, results: Results, kind: str | None = None) -> Drawing:
     with theme():
         figure = new_figure(7.6, 0.4 + 2.6 * len(panels))
         for axes, panel in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):
+            axes.set_title(panel.title, fontsize=pt(9), loc="left")
             points(axes, results, panel.measure, kind, panel.series, panel.baseline)
             axes.set_ylabel(panel.ylabel)
-            axes.set_title(panel.title, fontsize=pt(9), loc="left")
             if panel.limits is not None:
                 low, high = panel.limits
                 axes.set_ylim(low - 0.02, high + 0.02)

@@ -46,9 +46,11 @@ def draw(results: Results, named: str, kind: str | None = None) -> Drawing:
             title += scale.note
         axes.set_title(title, fontsize=pt(9), loc="left")
         bar = figure.colorbar(image, ax=axes, shrink=0.8)
+        named = f"{quantity} of the head"
         if scale.centre is not None:
             bar.ax.axhline(scale.centre, color=style().ink, linewidth=1)
-            bar.set_label(f"line: {BASELINES.get(measure, 'even attention')}", fontsize=pt(7))
+            named += f"; line: {BASELINES.get(measure, 'even attention')}"
+        bar.set_label(named, fontsize=pt(8))
         sign(figure, sample_size(results, [measure], kind, quantity), results.signature)
     return figure
 

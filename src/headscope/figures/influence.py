@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.drawing.look import SEQUENTIAL, colour_map, pt, style
+from headscope.drawing.look import SEQUENTIAL, colour_map, pt, style, wide
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.drawing.words import label, width_of
 from headscope.figures.lines import check_drawable
@@ -31,13 +31,13 @@ def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highligh
     check_drawable(panels.values())
     with theme():
         positions = max(len(grid.rows) for grid in panels.values())
-        room = 2.2 if len(panels) > 1 else 5.5
+        room = min(2.2 if len(panels) > 1 else 5.5, wide(_WIDTH) - 2.0)
         cell = float(np.clip(room / positions, 0.11, 0.32))
         words = max(width_of(label(word, _LONGEST), 8) for grid in panels.values() for word in grid.rows)
-        wide, tall = cell * positions + words + 0.95, cell * positions + words + 0.85
-        across = max(1, min(_ACROSS, len(panels), int(_WIDTH / wide)))
+        broad, tall = cell * positions + words + 0.95, cell * positions + words + 0.85
+        across = max(1, min(_ACROSS, len(panels), int(wide(_WIDTH) / broad)))
         down = -(-len(panels) // across)
-        figure = new_figure(max(across * wide, 3.4), down * tall + 0.25)
+        figure = new_figure(max(across * broad, 3.4), down * tall + 0.25)
         axes = figure.subplots(down, across, squeeze=False).ravel()
         for place, (title, grid) in zip(axes, panels.items(), strict=False):
             _panel(figure, place, title, grid, cell, highlight or Highlight())
@@ -79,7 +79,9 @@ def _panel(figure: Drawing, axes: Axes, title: str, grid: Grid, cell: float, hig
         for (row, column), value in np.ndenumerate(grid.weights):
             ink = ink_on(to_rgb(image.cmap(image.norm(value))))
             axes.text(column, row, _number(value), ha="center", va="center", fontsize=pt(5.5), color=ink)
-    figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max" if over else "neither").ax.tick_params(labelsize=pt(7))
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max" if over else "neither")
+    bar.ax.tick_params(labelsize=pt(7))
+    bar.set_label("influence", fontsize=pt(7))
 
 
 def _outline(axes: Axes, grid: Grid, highlight: Highlight) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.drawing.look import MARKERS, grey, hue, pt
+from headscope.drawing.look import MARKERS, grey, hue, legend_beside
 from headscope.errors import RunError
 from headscope.results.results import Results
 
@@ -52,7 +52,7 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
         x = np.array(cloud["layer"]) + shift
         axes.plot(x, cloud["value"], marker, color=colour, markersize=3, alpha=0.55, markeredgewidth=0, linestyle="none")
         axes.fill_between(mean["layer"], mean["low"], mean["high"], color=colour, alpha=0.2, linewidth=0)
-        axes.plot(mean["layer"], mean["value"], color=colour, linewidth=1.6, label=label)
+        axes.plot(mean["layer"], mean["value"], color=colour, linewidth=1.6, marker=marker, markersize=4.5, label=label)
     if baseline is not None:
         evens = [np.array(layers.where(quantity=quantity)["baseline"], dtype=float) for quantity, _ in curves]
         for number, even in enumerate(evens):
@@ -64,7 +64,7 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
     axes.set_xticks(sorted(set(heads["layer"])))
     axes.set_xlabel("Layer")
     axes.label_outer()
-    axes.legend(fontsize=pt(8), loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside the axes: points may be anywhere
+    legend_beside(axes)
 
 
 def sample_size(results: Results, measures: Sequence[str], kind: str, quantity: str | None = None) -> str:

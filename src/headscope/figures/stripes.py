@@ -8,7 +8,7 @@ import numpy as np
 
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadId
-from headscope.drawing.look import colour_map, pt
+from headscope.drawing.look import across, colour_map, pt, wide
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.drawing.words import label
 from headscope.errors import RunError
@@ -37,8 +37,10 @@ def draw(results: Results, kind: str | None = None, quantity: str = "induction")
     if not shown:
         raise RunError(f"the gallery of the run has no text that shows {quantity}", _REMEDY)
     with theme():
-        figure = new_figure(0.6 + 3.2 * len(shown), 3.9)
-        for axes, (head, example) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        side = across(len(shown))
+        down = len(shown) // side
+        figure = new_figure(0.6 + 3.2 * len(shown), min(3.9, 0.7 + wide(9.6) / side) * down)
+        for axes, (head, example) in zip(figure.subplots(down, side, squeeze=False).flat, shown, strict=True):
             weights = example.map / 65535
             image = axes.imshow(weights, cmap=colour_map("Blues"), vmin=0, vmax=1, interpolation="nearest")
             tokens = results.gallery.texts[example.text]["source"]["tokens"] if results.gallery is not None else []

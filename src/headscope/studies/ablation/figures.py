@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.cells import Scale, write
-from headscope.drawing.look import grey, hue, pt
+from headscope.drawing.look import grey, hue, legend_beside, pt
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.results.table import Table
@@ -41,7 +41,8 @@ def heads(results: Results, kind: str | None = None) -> Drawing:
             image = _grid(axes, part, scale)
             of_kind = f" ({name})" if len(kinds) > 1 else ""
             axes.set_title(f"{score} without the head, minus with it{of_kind}{scale.note}", fontsize=pt(9), loc="left")
-        figure.colorbar(image, ax=figure.axes, shrink=0.8)
+        worse = "the score falls without the head" if score not in LOWER else "the score rises without the head"
+        figure.colorbar(image, ax=figure.axes, shrink=0.8).set_label(f"difference in {score}; red: {worse}", fontsize=pt(8))
         whole = f"{score} of the whole model: {base_score(results):.4g}"
         sign(figure, f"{max(table['n']):,} texts. {whole}. Framed: p < {SURE} by {table['test'][0]}, one head at a time", results.signature)
     return figure
@@ -107,7 +108,7 @@ def pruning(results: Results, kind: str | None = None) -> Drawing:
         axes.axhline(base, color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)), label="all heads")
         axes.set_xlabel("Heads switched off (%)")
         axes.set_ylabel(results.manifest["settings"]["score"])
-        axes.legend(fontsize=pt(8), loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside it: curves may be anywhere
+        legend_beside(axes)
         sign(figure, f"{max(table['n']):,} texts", results.signature)
     return figure
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.cells import Scale, columns, mark, percent, write
-from headscope.drawing.look import MARKERS, grey, hue, pt
+from headscope.drawing.look import MARKERS, across, grey, hue, pt
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.results.results import Results
@@ -60,7 +60,7 @@ def bars(results: Results, kind: str | None = None, structural: Results | None =
         axes.set_ylim(len(names) - 0.5, -1.1)
         axes.set_xlim(0, 100)
         axes.set_xlabel("Governors found (UAS, without punctuation, %)")
-        figure.legend(fontsize=pt(7), loc="outside upper right", ncols=2)
+        figure.legend(fontsize=pt(7), loc="outside upper right", ncols=across(2))
         star = "*: UUAS of a structural probe, arcs without direction: not comparable"
         sign(figure, f"{results['summary']['n'][0]:,} words. {star}", results.signature)
     return figure
@@ -91,8 +91,10 @@ def weights(results: Results, kind: str | None = None) -> Drawing:
         grids[row["direction"]][place], weights_of[row["direction"]][place] = row["pull"], row["weight"]
     scale = Scale.around(np.stack([*grids.values()]), colours="RdBu")
     with theme():
-        figure = new_figure(max(3.2, 1.4 + 0.68 * width), 1.5 + 0.26 * len(layers))
-        for axes, (way, grid) in zip(figure.subplots(1, 2, sharey=True), grids.items(), strict=True):
+        figure = new_figure(max(3.2, 1.4 + 0.68 * width), (1.5 + 0.26 * len(layers)) * (2 // across(2)))
+        for axes, (way, grid) in zip(
+            figure.subplots(2 // across(2), across(2), sharey=True, squeeze=False).flat, grids.items(), strict=True
+        ):
             image = scale.draw(axes, grid, layers)
             write(image, {place: f"{value:+.0f}" for place, value in np.ndenumerate(weights_of[way]) if np.isfinite(value)}, 4.8)
             axes.set_title(_WAYS[way], fontsize=pt(8), loc="left")
@@ -125,6 +127,6 @@ def relations(results: Results, kind: str | None = None) -> Drawing:
         axes.set_yticks(range(len(shown)), [f"{relation} ({sizes[relation]:,})" for relation in shown], fontsize=pt(8))
         axes.set_xlim(-2, 102)
         axes.set_xlabel("Governors found (%)")
-        figure.legend(fontsize=pt(7), loc="outside upper center", ncols=4)
+        figure.legend(fontsize=pt(7), loc="outside upper center", ncols=across(4))
         sign(figure, f"{results['summary']['n'][0]:,} words", results.signature)
     return figure

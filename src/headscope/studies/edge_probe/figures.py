@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.look import MARKERS, grey, hue, pt, style
+from headscope.drawing.look import MARKERS, across, grey, hue, legend_beside, pt, style
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.stats.layers import shares_of_gain
@@ -61,7 +61,7 @@ def order(results: Results, kind: str | None = None) -> Drawing:
         axes.set_xlabel("Layer")
         known = {label: handle for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True)))}
         shown = [label for label in (*_POINTS, _DOUBTFUL) if label in known]
-        figure.legend([known[label] for label in shown], shown, fontsize=pt(8), loc="outside upper left", ncols=3)
+        figure.legend([known[label] for label in shown], shown, fontsize=pt(8), loc="outside upper left", ncols=across(3))
         text.set_title(
             "F1 × 100: layer 0 → all" + ("   (control)" if any(not math.isnan(row["control"]) for row in rows) else ""), fontsize=pt(8)
         )
@@ -147,12 +147,12 @@ def _bars(axes: Axes, x: Sequence[int], height: Any, low: Any, high: Any, colour
 def scores(results: Results, kind: str | None = None) -> Drawing:
     """F1 by layer: with layers 0 to l, with layer l alone where that was tried, and for random labels."""
     tasks = list(dict.fromkeys(results["edge_tasks"]["task"]))
-    across = min(len(tasks), 3)
-    down = -(-len(tasks) // across)
+    side = min(len(tasks), across(3))
+    down = -(-len(tasks) // side)
     table = results["edge_scores"]
     with theme():
-        figure = new_figure(0.6 + 2.6 * across + (across == 1), 0.9 + 2.0 * down)
-        grid = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
+        figure = new_figure(0.6 + 2.6 * side + (side == 1), 0.9 + 2.0 * down)
+        grid = figure.subplots(down, side, squeeze=False, sharex=True).ravel()
         for axes, task in zip(grid, tasks, strict=False):
             rows = table.where(task=task)
             for number, (probe, label) in enumerate((("cumulative", "layers 0 to ℓ"), ("single", "layer ℓ alone"))):
@@ -168,9 +168,9 @@ def scores(results: Results, kind: str | None = None) -> Drawing:
         for axes in grid[len(tasks) :]:
             axes.axis("off")
         for place, axes in enumerate(grid[: len(tasks)]):
-            if place % across == 0:
+            if place % side == 0:
                 axes.set_ylabel("F1")
-            if place + across >= len(tasks):
+            if place + side >= len(tasks):
                 axes.set_xlabel("Layer ℓ (0: embeddings)")
                 axes.tick_params(labelbottom=True)
         grid[0].legend(fontsize=pt(7))
@@ -194,7 +194,7 @@ def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> 
             axes.set_ylabel("Belief")
             title = f"{named(row['task'])} {row['example']}: {row['text']}"
             axes.set_title("\n".join(textwrap.wrap(title, 100)), fontsize=pt(7.5), loc="left")
-            axes.legend(fontsize=pt(7), loc="center left", bbox_to_anchor=(1.0, 0.5))
+            legend_beside(axes, 7)
         axes.set_xlabel("Layers 0 to ℓ")
         axes.set_xticks(sorted(set(results["edge_beliefs"]["layer"])))
         sign(figure, f"{len(rows)} examples, beliefs of {results['edge_scores']['seeds'][0]} seeds, mean", results.signature)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.look import grey, hue, pt
+from headscope.drawing.look import grey, hue, legend_beside, pt
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.results.results import Results
 from headscope.results.table import Table
@@ -75,7 +75,7 @@ def trees(results: Results, kind: str | None = None) -> Drawing:
         second.set_ylabel("Share of arcs")
         second.set_xlabel("Layer")
         for axes in (first, second):
-            axes.legend(fontsize=pt(7), loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside the axes: curves may be anywhere
+            legend_beside(axes, 7)
         sign(figure, f"{max(distances['sentences'], default=0):,} sentences", results.signature)
     return figure
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.look import grey, hue, pt
+from headscope.drawing.look import grey, hue, legend_beside, pt
 from headscope.drawing.theme import new_figure, sign, theme
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def effects(results: Results, kind: str | None = None) -> Drawing:
             axes.set_ylim(len(numbers) - 0.4, -0.6)
             axes.set_title(_TITLES[quantity], fontsize=pt(9), loc="left")
             axes.set_xlabel("Change without the heads (nats)")
-        figure.axes[0].legend(fontsize=pt(8), loc="center left", bbox_to_anchor=(1.0, 0.5))
+        legend_beside(figure.axes[0])
         sign(figure, _counts(table), results.signature)
     return figure
 

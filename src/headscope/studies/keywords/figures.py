@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.core.document import Word
 from headscope.drawing.cells import Scale, write
-from headscope.drawing.look import MARKERS, grey, hue, pt, style
+from headscope.drawing.look import MARKERS, across, grey, hue, legend_beside, pt, style
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.drawing.words import label, width_of
 from headscope.errors import RunError
@@ -46,7 +46,7 @@ def heads(results: Results, kind: str | None = None) -> Drawing:
         for column, row in sure:
             write(image, {(row, column): "•"}, 7)
         axes.set_title("Attention to words of keyphrases, minus to others, by its spread", fontsize=pt(9), loc="left")
-        figure.colorbar(image, ax=axes, shrink=0.8)
+        figure.colorbar(image, ax=axes, shrink=0.8).set_label("effect, in units of spread", fontsize=pt(8))
         sign(figure, f"{max(table['n']):,} texts. Dots: p < .05 by a paired t-test over texts, corrected (Holm)", results.signature)
     return figure
 
@@ -80,7 +80,7 @@ def losses(results: Results, kind: str | None = None) -> Drawing:
         axes.set_xlabel("Cross-entropy on other documents (nats per word)")
         saved = axes.secondary_xaxis("top", functions=(partial(_saved, constant), partial(_spent, constant)))
         saved.set_xlabel("Saved beside the share of keywords alone (1/1000 nats per word)", fontsize=pt(8))
-        axes.legend(fontsize=pt(7), loc="center left", bbox_to_anchor=(1.0, 0.5))
+        legend_beside(axes, 7)
         sign(
             figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: what is saved is not clear of 0", results.signature
         )
@@ -101,8 +101,9 @@ def curves(results: Results, kind: str | None = None) -> Drawing:
     table = results["keywords_curves"]
     panels = (("threshold", "Threshold: least chance of being in a keyphrase"), ("heads", "Heads kept, lowest cross-entropy first"))
     with theme():
-        figure = new_figure(7.6, 3.2)
-        for axes, (by, xlabel) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
+        side = across(2)
+        figure = new_figure(7.6, 3.2 * (2 // side))
+        for axes, (by, xlabel) in zip(figure.subplots(2 // side, side, sharey=True, squeeze=False).flat, panels, strict=True):
             for number, level in enumerate(dict.fromkeys(table["level"])):
                 rows = table.where(by=by, level=level)
                 axes.fill_between(rows[by], rows["low"], rows["high"], color=hue(number), alpha=0.2, linewidth=0)
@@ -120,7 +121,7 @@ def curves(results: Results, kind: str | None = None) -> Drawing:
         last.set_xticks(steps, ["" if skipped else str(step) for step, skipped in zip(steps, near, strict=True)])
         last.minorticks_off()
         figure.axes[0].set_ylabel("F1 on other documents")
-        figure.legend(*last.get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=pt(8))
+        figure.legend(*last.get_legend_handles_labels(), loc="outside upper right", ncols=across(2), fontsize=pt(8))
         note = "Bands: 95% intervals over documents. Left: all heads, the best threshold marked; right: thresholds tuned on other documents"
         sign(figure, f"{max(table['n']):,} texts. {note}", results.signature)
     return figure
@@ -131,8 +132,9 @@ def scores(results: Results, kind: str | None = None) -> Drawing:
     table = results["keywords_scores"]
     levels = list(dict.fromkeys(table["level"]))
     with theme():
-        figure = new_figure(6.8, 2.8)
-        for axes, level in zip(figure.subplots(1, len(levels), sharey=True, squeeze=False)[0], levels, strict=True):
+        side = across(len(levels))
+        figure = new_figure(6.8, 2.8 * (len(levels) // side))
+        for axes, level in zip(figure.subplots(len(levels) // side, side, sharey=True, squeeze=False).flat, levels, strict=True):
             _bars(axes, results, level, levels[0])
         sign(figure, f"{max(table['n']):,} texts that were not learnt from", results.signature)
     return figure

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.drawing.look import MARKERS, grey, hue, pt
+from headscope.drawing.look import MARKERS, across, grey, hue, pt
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.results.table import interval
 from headscope.studies.retrieval.spec import ABOVE
@@ -54,8 +54,9 @@ def ablation(results: Results, kind: str | None = None) -> Drawing:
         ("loss", "low", "high", "Loss of the answer (nats a token)"),
     )
     with theme():
-        figure = new_figure(6.8, 3.0)
-        for axes, (value, low, high, title) in zip(figure.subplots(1, 2), panels, strict=True):
+        side = across(2)
+        figure = new_figure(6.8, 3.0 * (2 // side))
+        for axes, (value, low, high, title) in zip(figure.subplots(2 // side, side, squeeze=False).flat, panels, strict=True):
             for number, heads in enumerate(("strongest", "random")):
                 rows = [whole, *table.where(heads=heads)]
                 places = np.array([row["k"] for row in rows])

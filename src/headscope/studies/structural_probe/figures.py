@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.look import grey, hue, pt, style
+from headscope.drawing.look import across, grey, hue, pt, style
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.drawing.words import label
 from headscope.errors import RunError
@@ -135,13 +135,14 @@ def _curve(axes: Axes, rows: Table, across: str, colour: str, marker: str, label
 def _panels(results: Results, table: Table, panel: Callable[[Axes, str], None]) -> Drawing:
 
     with theme():
-        figure = new_figure(7.4, 5.2)
-        for axes, (metric, title) in zip(figure.subplots(2, 2).flat, METRICS.items(), strict=True):
+        side = across(2)
+        figure = new_figure(7.4, 5.2 * (2 // side))
+        for axes, (metric, title) in zip(figure.subplots(4 // side, side, squeeze=False).flat, METRICS.items(), strict=True):
             panel(axes, metric)
             axes.set_title(title, fontsize=pt(9), loc="left")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         if len(handles) > 1:
-            figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=pt(8), frameon=False)
+            figure.legend(handles, labels, loc="outside upper center", ncols=across(3), fontsize=pt(8), frameon=False)
         seeds = max((count for count in table["seeds"] if count is not None), default=1)
         over = f"{table['sentences'][0]:,} sentences of {table['documents'][0]:,} documents"
         more = f"; means of {seeds} seeds" if seeds > 1 else ""

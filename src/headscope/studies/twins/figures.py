@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.drawing.look import MARKERS, SEQUENTIAL, colour_map, grey, hue, pt
+from headscope.drawing.look import MARKERS, SEQUENTIAL, across, colour_map, grey, hue, pt, wide
 from headscope.drawing.point_labels import limits, write_names
 from headscope.drawing.theme import new_figure, render, sign, theme
 from headscope.results.folder import write_atomically
@@ -39,18 +39,22 @@ def draw(twins: Twins, embedding: Method = "metric", sqrt: bool = False) -> Draw
 
     points, stress = twins.embed(embedding, sqrt)
     low, high = limits(points)
-    tall = _WIDE * float((high - low)[1] / (high - low)[0])
     with theme():
-        size = np.array([2 * _WIDE + 3 * _GAP + 2 * _LABELS, tall + _ABOVE + _BELOW])
+        side, width = across(2), wide(2 * _WIDE + 3 * _GAP + 2 * _LABELS)
+        panel = (width - 3 * _GAP - 2 * _LABELS) / 2 if side == 2 else width - 2 * _GAP
+        tall = panel * float((high - low)[1] / (high - low)[0])
+        one = tall + _ABOVE + _BELOW  # the height of a panel with what is above and below
+        size = np.array([width, one * (2 // side)])
         figure = new_figure(float(size[0]), float(size[1]), layout=None)
-        plane = figure.add_axes((*(np.array([_GAP, _BELOW]) / size), *(np.array([_WIDE, tall]) / size)))
+        plane = figure.add_axes((*(np.array([_GAP, _BELOW + one * (2 // side - 1)]) / size), *(np.array([panel, tall]) / size)))
         plane.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         plane.spines[:].set(visible=True, color=grey(0.8))
         plane.set_title("Heads, and lines between mutual twins", fontsize=pt(9), loc="left")
         _plane(plane, twins, points)
-        corner = np.array([2 * _GAP + _WIDE + _LABELS, _BELOW]) / size
-        layers = figure.add_axes((*corner, *(np.array([0.86 * _WIDE, tall]) / size)))
-        bar = figure.add_axes((corner[0] + 0.89 * _WIDE / size[0], corner[1], 0.12 / size[0], tall / size[1]))
+        left = 2 * _GAP + panel + _LABELS if side == 2 else _GAP + _LABELS
+        across_map = width - left - _LABELS - 0.14 * panel - 0.12 if side == 1 else 0.86 * panel
+        layers = figure.add_axes((left / width, _BELOW / size[1], across_map / width, tall / size[1]))
+        bar = figure.add_axes(((left + across_map + 0.03 * panel) / width, _BELOW / size[1], 0.12 / width, tall / size[1]))
         _layers(layers, bar, twins)
         root = "square roots of " if sqrt else ""
         how = f"{root}mean Jensen–Shannon divergence between {twins.level}s, {embedding} scaling, {STRESS[embedding]} {stress:.3f}"
@@ -116,6 +120,6 @@ def _layers(axes: Axes, bar: Axes, twins: Twins) -> None:
     axes.scatter(columns, matrix.argmin(0), s=52, facecolors="none", edgecolors="white", linewidths=1.1)
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
-    legend = figure.colorbar(image, cax=bar, label="nats")
+    legend = figure.colorbar(image, cax=bar, label="Jensen–Shannon divergence (nats)")
     legend.outline.set_visible(False)
     bar.tick_params(length=0, labelsize=pt(7.5))
