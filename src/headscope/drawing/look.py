@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +25,7 @@ SHADE = "#dcf1eb"  # behind what a model wrote
 WIDTHS = {"column": 77.0, "page": 160.0}  # millimetres: a column and both columns of a page of the ACL
 FONT_SIZE, NARROW_SIZE = 9.0, 7.5  # points of the letters that sizes are relative to; of narrow figures
 _NARROW = 4.4  # inches: panels of a narrower figure stand below each other, and so do legends
+_HALF, _TITLE = 18, 42  # letters of half a line of a legend, and of a line of a title, in a narrow figure
 _LEAST = 4.5  # points of the smallest letters
 
 
@@ -170,10 +172,16 @@ def legend_beside(axes: Axes, size: float = 8) -> None:
     if not narrow():
         axes.legend(fontsize=pt(size), loc="center left", bbox_to_anchor=(1.0, 0.5))
         return
-    across = 2
-    legend = axes.legend(fontsize=pt(size), loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=across, borderpad=0.2, columnspacing=1.2)
-    lines = -(-len(legend.get_texts()) // across)
-    axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=pt(9), pad=6 + 1.62 * pt(size) * lines)
+    labels = axes.get_legend_handles_labels()[1]
+    side = 2 if max(map(len, labels)) <= _HALF else 1
+    axes.legend(fontsize=pt(size), loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=side, borderpad=0.2, columnspacing=1.2)
+    pad = 6 + 1.62 * pt(size) * -(-len(labels) // side)
+    axes.set_title(fitted(axes.get_title(loc="left")), loc="left", fontsize=pt(9), pad=pad)
+
+
+def fitted(title: str) -> str:
+    """A title in lines that fit into a narrow figure."""
+    return textwrap.fill(title, _TITLE) if narrow() else title
 
 
 def colour_map(name: str) -> str:

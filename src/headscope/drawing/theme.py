@@ -6,6 +6,7 @@ import hashlib
 import io
 import logging
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,9 +92,9 @@ def sign(figure: Drawing, n: str, signature: str) -> None:
         return
     size = min(5.0, pt(5.0))
     room = int(figure.get_figwidth() * 72 / (0.58 * size))
-    lines = [f"n = {n}"]
-    for part in signature.split("|"):
-        joint = ". " if lines == [f"n = {n}"] else "|"
+    lines = textwrap.wrap(f"n = {n}.", room)
+    for number, part in enumerate(signature.split("|")):
+        joint = "|" if number else " "
         if len(lines[-1]) + len(joint) + len(part) > room:
             lines.append(part)
         else:

@@ -6,9 +6,11 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 
-from headscope.drawing.look import RED
+from headscope.drawing.look import COLOURS, INK, RED
 
-__all__ = ["RED", "label", "lacking", "width_of"]
+__all__ = ["INK", "LINE", "RED", "label", "lacking", "width_of"]
+
+LINE = COLOURS[0]
 _LONGEST = 28  # letters of a word
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from headscope.comparison.alike import alike
 from headscope.core.heads import HeadId, Kind
-from headscope.drawing.look import MARKERS, SEQUENTIAL, across, colour_map, grey, hue, narrow, pt, wide
+from headscope.drawing.look import MARKERS, SEQUENTIAL, across, colour_map, fitted, grey, hue, narrow, pt, wide
 from headscope.drawing.point_labels import limits, write_names
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
@@ -126,6 +126,7 @@ def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices 
     heads = [likeness.heads[place] for place in order]
     shown = np.sqrt(likeness.distances) if choices.sqrt else likeness.distances
     side = float(np.clip(0.072 * len(heads), 3, 10.5))
+    side = wide(side + 1.6) - 1.6
     with theme():
         figure = new_figure(side + 1.6, side + 0.9)
         axes = figure.subplots()
@@ -139,7 +140,7 @@ def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices 
         else:
             _by_layer(axes, heads)
         axes.spines[:].set_visible(False)
-        figure.colorbar(image, ax=axes, shrink=0.7, pad=0.01, label=unit(results, choices.sqrt))
+        figure.colorbar(image, ax=axes, shrink=0.7, pad=0.01).set_label(unit(results, choices.sqrt), fontsize=pt(7.5))
         ordered = f"in the order of the tree ({choices.linkage} linkage)" if by_tree else "by layer"
         sign(figure, f"{likeness.n:,} rows of attention, {len(heads)} heads {ordered}", results.signature)
     return figure
@@ -156,8 +157,8 @@ def _by_layer(axes: Axes, heads: list[HeadId]) -> None:
     for set_ticks in (axes.set_xticks, axes.set_yticks):
         set_ticks(middles, [str(heads[start].layer + 1) for start in starts])
     axes.tick_params(length=0)
-    axes.set_xlabel("Layer (its heads from left to right)")
-    axes.set_ylabel("Layer (its heads from top to bottom)")
+    axes.set_xlabel("Layer" if narrow() else "Layer (its heads from left to right)")
+    axes.set_ylabel("Layer" if narrow() else "Layer (its heads from top to bottom)")
 
 
 def unit(results: Results, sqrt: bool) -> str:
@@ -184,7 +185,7 @@ def dendrogram(results: Results, kind: Kind | None = None, choices: AlikeChoices
         names = [f"{results.spelled(likeness.labels[leaf])}  {likeness.heads[leaf]}".strip() for leaf in leaves]
         axes.set_yticks(range(size) if size <= NAMED else [], names if size <= NAMED else [], fontsize=pt(6))
         axes.set_xlim(left=0)
-        axes.set_xlabel(f"{unit(results, choices.sqrt)}, at which groups are joined ({choices.linkage} linkage)")
+        axes.set_xlabel(fitted(f"{unit(results, choices.sqrt)}, at which groups are joined ({choices.linkage} linkage)"))
         axes.secondary_xaxis("top")
         sign(figure, f"{likeness.n:,} rows of attention, {size} heads; {grouping.about}", results.signature)
     return figure

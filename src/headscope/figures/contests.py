@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.drawing.cells import columns, mark, percent
-from headscope.drawing.look import across, grey, hue, pt, wide
+from headscope.drawing.look import across, grey, hue, narrow, pt, wide
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.figures.panels import COUNTED
@@ -76,7 +76,9 @@ def _dots(axes: Axes, rows: Table, rule_name: str, head_name: str, fair: bool) -
 
 
 def _chosen(heads: str, direction: str) -> str:
-    return f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}" if heads else "cannot be halved"
+    if not heads:
+        return "cannot be halved"
+    return heads if narrow() else f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}"
 
 
 def draw_table2(results: Results, kind: str | None = None, direction: str = DIRECTIONS[0]) -> Drawing:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.cells import Scale, write
-from headscope.drawing.look import colour_map, pt, style
+from headscope.drawing.look import colour_map, pt, style, wide
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
+from headscope.figures.contests import WORDS
 from headscope.figures.panels import choose_kind, sample_size
 from headscope.results.quantities import find
 from headscope.results.results import BASELINES, Results
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from headscope.drawing.figure import Drawing
 
 NEEDS = ("relations",)
+_BESIDE, _CELL, _SMALLEST = 1.4, 0.42, 4.0  # inches beside the cells, and of a cell; points of digits
 
 
 def draw(results: Results, named: str, kind: str | None = None) -> Drawing:
@@ -37,16 +39,17 @@ def draw(results: Results, named: str, kind: str | None = None) -> Drawing:
     baselines = np.array(rows["baseline"], dtype=float)
     scale = Scale.of(grid, float(np.nanmean(baselines)) if np.isfinite(baselines).any() else None)
     with theme():
-        figure = new_figure(1.4 + 0.42 * heads, 1.2 + 0.34 * len(layers))
+        figure = new_figure(_BESIDE + _CELL * heads, 1.2 + 0.34 * len(layers))
         axes = figure.subplots()
         image = scale.draw(axes, grid, layers)
         title = quantity if results.layout.one_kind else f"{quantity} ({kind})"
-        if grid.size <= 400:
-            write(image, scale.digits(grid), 6)
+        size = min(pt(6), 72 * (wide(_BESIDE + _CELL * heads) - _BESIDE) / heads / 2.1)  # of three digits in a cell
+        if grid.size <= 400 and size >= _SMALLEST:
+            write(image, scale.digits(grid), size)
             title += scale.note
         axes.set_title(title, fontsize=pt(9), loc="left")
         bar = figure.colorbar(image, ax=axes, shrink=0.8)
-        named = f"{quantity} of the head"
+        named = WORDS[measure][1] if measure in WORDS else quantity
         if scale.centre is not None:
             bar.ax.axhline(scale.centre, color=style().ink, linewidth=1)
             named += f"; line: {BASELINES.get(measure, 'even attention')}"
