@@ -85,10 +85,10 @@ def test_figures_of_a_text_take_the_options(look: dict[str, Any]) -> None:
 
 def test_letters_have_the_size_asked_for(run: hs.Run) -> None:
     figure = run["entropy"].plot(font_size=12)
-    assert figure.axes[0].yaxis.label.get_size() == 12
+    assert figure.axes[0].yaxis.label.get_fontsize() == 12
     assert figure.axes[0].get_title(loc="left")
-    assert run["entropy"].plot().axes[0].yaxis.label.get_size() == 9
-    assert run["entropy"].plot(width="column").axes[0].yaxis.label.get_size() == 7.5
+    assert run["entropy"].plot().axes[0].yaxis.label.get_fontsize() == 9
+    assert run["entropy"].plot(width="column").axes[0].yaxis.label.get_fontsize() == 7.5
 
 
 def test_styles(run: hs.Run) -> None:
@@ -99,7 +99,7 @@ def test_styles(run: hs.Run) -> None:
     dark = run["tokens"].plot(style="dark")
     assert luminance(to_rgb(dark.axes[0].yaxis.label.get_color())) > 0.7
     with Image.open(BytesIO(render(dark, "png"))) as picture:
-        assert picture.getpixel((0, 0))[3] == 0, "the ground is transparent"
+        assert picture.getchannel("A").getpixel((0, 0)) == 0, "the ground is transparent"
     for style in STYLES.values():
         assert len(style.colours) == len(COLOURS)
 

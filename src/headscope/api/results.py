@@ -18,13 +18,12 @@ from headscope.results.table import Table
 from headscope.studies.twins.heads import Twins
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from headscope.api.models import GivenModel
     from headscope.comparison.alike import Alike
     from headscope.comparison.base import Comparison
     from headscope.comparison.rerun import Rerun, Texts
     from headscope.core.heads import Kind
+    from headscope.drawing.figure import Drawing
     from headscope.engine.shards import Progress
     from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
@@ -78,7 +77,7 @@ class Measured:
         """One row per slice, head and quantity, of a run with `by`: `slices.where(genre="news")`."""
         return self._results.by_slice(self.name)
 
-    def plot(self, figure: str | None = None, **choices: Any) -> Figure:
+    def plot(self, figure: str | None = None, **choices: Any) -> Drawing:
         """The measure's figure, as a matplotlib figure; without a name the one that shows it best. `choices` are those
         of `headscope plot`: `quantity` of a heatmap (by default the first), those of figures of distances, and those of
         all figures: `width` ("column", "page" or millimetres), `font_size` in points, `style` ("colour", "grey" or
@@ -231,7 +230,7 @@ class StudyResult:
     def __getitem__(self, name: str) -> Table:
         return self.results[name]
 
-    def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Figure:
+    def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Drawing:
         """A figure of the study by its name, as `headscope plot --help` lists them: `westera1` of flow, `michel1` of
         ablation. `quantity` names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the
         figure takes, such as `bars=True`, or another study as `structural=`, and those of all figures: `width`,
@@ -287,7 +286,7 @@ class TwinHeads(Twins):
         """
         return self.results[name] if self.results is not None and name in self.results else super().table(name)
 
-    def plot(self, embedding: Method = "metric", sqrt: bool = False, **options: Any) -> Figure:
+    def plot(self, embedding: Method = "metric", sqrt: bool = False, **options: Any) -> Drawing:
         """All heads of both models as points, and how far their layers are apart, as a matplotlib figure. `options` are
         those of all figures.
         """
@@ -345,7 +344,7 @@ class Compared:
         """A table to read: a column for each run and each difference."""
         return self.comparison.wide(table)
 
-    def plot(self, table: str | None = None, change: bool = False, **options: Any) -> Figure:
+    def plot(self, table: str | None = None, change: bool = False, **options: Any) -> Drawing:
         """One of the tables as a matplotlib figure; of ablation, by default, the scores without each head on each
         task, or with `change` what is lost of them in percent. `options` are those of all figures.
         """

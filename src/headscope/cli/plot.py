@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -87,7 +87,7 @@ def plot(
         "linkage": linkage,
         "order": order,
     }
-    choices = {name: value for name, value in following.items() if value is not None}
-    choices |= figure_options(width, font_size, style, signature)
+    choices: dict[str, Any] = {name: value for name, value in following.items() if value is not None}
+    choices.update(figure_options(width, font_size, style, signature))
     save(draw(figure, Results.open(run), kind, quantity, **choices), path)
     typer.echo(path)

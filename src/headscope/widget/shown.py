@@ -87,16 +87,16 @@ class Shown(ABC):
         They are two outputs, since of one output that has a widget, nbconvert writes the widget alone: a page that is
         read offline, where no widget can be loaded, would be blank.
         """
-        from IPython.display import display
+        from IPython import display as notebook
 
         if not (live() and _has_kernel()):
-            display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
+            notebook.display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
             return
         data, metadata = self._live()
         self.widget.fallback = name = f"headscope-{self.widget.model_id}"
         page = f'<div data-fallback="{name}">{self._repr_html_(lazy=True)}</div>'
-        display({"text/plain": repr(self), "text/html": page}, raw=True)
-        display({**data, "text/plain": ""}, metadata=metadata, raw=True)
+        notebook.display({"text/plain": repr(self), "text/html": page}, raw=True)
+        notebook.display({**data, "text/plain": ""}, metadata=metadata, raw=True)
 
 
 def _has_kernel() -> bool:

@@ -44,7 +44,6 @@ from headscope.widget.shown import PICTURES, Shown, save_view, suffix_of
 if TYPE_CHECKING:
     import numpy as np
     from jaxtyping import Float
-    from matplotlib.figure import Figure
 
     from headscope.drawing.figure import Drawing
     from headscope.views.text import Maps
@@ -210,7 +209,7 @@ class View(Shown):
         kept = self._looked.maps
         return kept if all(head in kept for head in heads) else look(self.model, self.text, heads)
 
-    def figure(self, **options: Any) -> Figure:
+    def figure(self, **options: Any) -> Drawing:
         """Heatmaps of influence, thumbnails of all heads, or the heads that were named in the manner of Clark et
         al.'s Figure 5. `options` are those of all figures: `width`, `font_size`, `style`, `signature`.
         """
