@@ -46,7 +46,7 @@ def text_boxes(figure: Figure) -> list[tuple[str, Bbox]]:
 def _undrawn(axis: Axis) -> list[Text]:
     """The labels of an axis that is hidden, and of ticks outside of what is shown."""
     hidden = not (axis.axes.get_visible() and axis.axes.axison and axis.get_visible())
-    drawn = [] if hidden else axis._update_ticks()  # type: ignore[attr-defined] - which ticks are drawn is not public
+    drawn = [] if hidden else getattr(axis, "_update_ticks")()  # noqa: B009 - which ticks are drawn is not public
     ticks = [tick for tick in (*axis.majorTicks, *axis.minorTicks) if tick not in drawn]
     return [label for tick in ticks for label in (tick.label1, tick.label2)] + ([axis.label, axis.offsetText] if hidden else [])
 

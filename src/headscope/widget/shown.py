@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from html import escape
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,16 +88,16 @@ class Shown(ABC):
         They are two outputs, since of one output that has a widget, nbconvert writes the widget alone: a page that is
         read offline, where no widget can be loaded, would be blank.
         """
-        from IPython import display as notebook
+        display: Any = import_module("IPython.display").display
 
         if not (live() and _has_kernel()):
-            notebook.display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
+            display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
             return
         data, metadata = self._live()
         self.widget.fallback = name = f"headscope-{self.widget.model_id}"
         page = f'<div data-fallback="{name}">{self._repr_html_(lazy=True)}</div>'
-        notebook.display({"text/plain": repr(self), "text/html": page}, raw=True)
-        notebook.display({**data, "text/plain": ""}, metadata=metadata, raw=True)
+        display({"text/plain": repr(self), "text/html": page}, raw=True)
+        display({**data, "text/plain": ""}, metadata=metadata, raw=True)
 
 
 def _has_kernel() -> bool:
