@@ -84,7 +84,8 @@ def test_lines_of_named_words_are_red_and_above_the_others() -> None:
     colours = np.asarray(collection.get_edgecolor())
     assert [to_hex(colour) for colour in colours] == [look.COLOURS[0].lower()] * 3 + [look.RED]
     assert_allclose(colours[:, 3], [0.4, 0.6, 0.7, 0.3])
-    shown = [(text.get_text(), to_hex(text.get_color())) for text in axes.texts[1:]]
+    shown = [(text.get_text(), to_hex(text.get_color())) for text in axes.texts[3:]]
+    assert [text.get_text() for text in axes.texts[1:3]] == ["attending", "attended to"]
     assert shown == [("a", look.INK), ("b", look.RED), ("a", look.RED), ("b", look.INK)]
 
 

@@ -58,7 +58,7 @@ def draw(results: Results, kind: str | None = None, named: str | None = None) ->
         ):
             shown.setdefault(choice.example.head, choice)
     if not shown:
-        remedy = "Run again with --measures relations, and with a gallery"
+        remedy = "Run again with --measures relations, with a gallery, on more texts"
         raise RunError("the gallery of the run has no text that shows a relation", remedy)
     shown = dict(list(shown.items())[: lines.MOST if named is not None else SHOWN])
     grids = {head: _drawn(results, choice)[0] for head, choice in shown.items()}
