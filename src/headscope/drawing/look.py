@@ -35,7 +35,7 @@ class Style:
 
     colours: tuple[str, ...] = COLOURS
     ink: str = INK
-    paper: str = "#ffffff"
+    paper: str = "white"
     ground: str = "white"  # of the whole figure: `none` is transparent
     red: str = RED
     line: str = COLOURS[0]
