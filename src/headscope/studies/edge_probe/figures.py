@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.look import MARKERS, across, grey, hue, legend_beside, pt, style
+from headscope.drawing.look import MARKERS, across, grey, hue, legend_beside, narrow, pt, style
 from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.stats.layers import shares_of_gain
@@ -62,9 +62,9 @@ def order(results: Results, kind: str | None = None) -> Drawing:
         known = {label: handle for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True)))}
         shown = [label for label in (*_POINTS, _DOUBTFUL) if label in known]
         figure.legend([known[label] for label in shown], shown, fontsize=pt(8), loc="outside upper left", ncols=across(3))
-        text.set_title(
-            "F1 × 100: layer 0 → all" + ("   (control)" if any(not math.isnan(row["control"]) for row in rows) else ""), fontsize=pt(8)
-        )
+        heading = "F1 × 100:\nlayer 0 → all" if narrow() else "F1 × 100: layer 0 → all"
+        controlled = any(not math.isnan(row["control"]) for row in rows)
+        text.set_title(heading + ("   (control)" if controlled else ""), fontsize=pt(8))
         text.axis("off")
         sign(figure, _size(results) + (f". {_OPEN}" if any(map(_doubtful, rows)) else ""), results.signature)
     return figure
@@ -116,11 +116,13 @@ def layers(results: Results, kind: str | None = None) -> Drawing:
             elif 0 <= row["expected_layer"] <= len(curve):
                 right.axvline(row["expected_layer"], color=grey(0.2), linewidth=1, linestyle=(0, (4, 3)))
             _say(right, told + ("" if math.isnan(row["k_scores"]) else f", K(Δ) {row['k_scores']:.2f}"))
-        for axes, title in zip(grid[0], ("Mixing weights s", "Score added Δ, share of the gain"), strict=True):
+        for axes, title in zip(
+            grid[0], ("Mixing weights s", "Score added Δ" if narrow() else "Score added Δ, share of the gain"), strict=True
+        ):
             axes.set_title(title, fontsize=pt(9), loc="left")
         for axes in grid[-1]:
             axes.set_xlabel("Layer (0: embeddings)")
-            axes.set_xticks(range(max(results["edge_mix"]["layer"]) + 1))
+            axes.set_xticks(range(0, max(results["edge_mix"]["layer"]) + 1, 3 - across(2)))
         figure.align_ylabels()
         sign(figure, _size(results), results.signature)
     return figure
