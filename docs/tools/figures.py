@@ -15,10 +15,11 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from PIL import Image
 
 import headscope as hs
-from headscope.drawing.theme import save
+from headscope.drawing.theme import render
 from headscope.measures.own import find
 
 IMG = Path(__file__).parents[1] / "img"
@@ -34,49 +35,59 @@ MEASURES = ["positions", "tokens", "entropy", "saliency", "relations", "corefere
 def embedded(folder: Path) -> None:
     """Figures of the embedded model on the embedded corpus."""
     run = hs.run("mini", "sampler", MEASURES, folder / "run")
-    save(run["saliency"].plot("clark3"), IMG / "clark3.svg")
-    save(run["distances"].plot("clark6"), IMG / "clark6.svg")
-    save(run["relations"].plot("heatmap", quantity="obj"), IMG / "obj.svg")
-    save(run["coreference"].plot("table2"), IMG / "table2.svg")
-    save(hs.run("mini", "sampler", ["keywords"], gallery=0)["keywords"].plot("heatmap", quantity="relative"), IMG / "relative.svg")
+    keep(run["saliency"].plot("clark3"), "clark3.svg")
+    keep(run["distances"].plot("clark6"), "clark6.svg")
+    keep(run["relations"].plot("heatmap", quantity="obj"), "obj.svg")
+    keep(run["coreference"].plot("table2"), "table2.svg")
+    keep(run["relations"].plot("clark5", width="page"), "clark5.svg")
+    keep(run["entropy"].plot("clark4", width="column", style="grey"), "clark4_grey.svg")
+    document = next(iter(hs.read("sampler")))
+    keep(hs.view("mini", document.part(2, 3), heads=["8-4"], highlight=["obj"]).figure(), "objects.svg")
+    keep(hs.run("mini", "sampler", ["keywords"], gallery=0)["keywords"].plot("heatmap", quantity="relative"), "relative.svg")
     keywords = hs.probe_keywords("mini", "sampler")
     for name in ("keyword_curves", "keyword_losses"):
-        save(keywords.plot(name), IMG / f"{name}.svg")
+        keep(keywords.plot(name), f"{name}.svg")
     retrieval = hs.retrieval("mini-decoder", "needles:96x40")
-    save(retrieval.plot("retrieval_ranked"), IMG / "retrieval.svg")
-    save(retrieval.plot("retrieval_ablation"), IMG / "retrieval_ablation.svg")
+    keep(retrieval.plot("retrieval_ranked"), "retrieval.svg")
+    keep(retrieval.plot("retrieval_ablation"), "retrieval_ablation.svg")
     by_map = [hs.run("mini", "sampler", ["tokens"], folder / name, gallery=0, map=name) for name in ("weights", "norm")]
-    save(hs.compare(*by_map).plot("layers"), IMG / "maps.svg")
-    hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).save(IMG / "lines.svg")
-    hs.view("mini-decoder", "The keys to the cabinet are on the", heads=["5-3", "4-3"], generate=16).save(IMG / "generated.svg")
-    hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").save(IMG / "influence.svg")
-    smaller(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).save(IMG / "heads.png"))
+    keep(hs.compare(*by_map).plot("layers"), "maps.svg")
+    keep(hs.view("mini", TEXT, heads=["8-4", "8-11", "5-5"]).figure(), "lines.svg")
+    keep(hs.view("mini-decoder", "The keys to the cabinet are on the", heads=["5-3", "4-3"], generate=16).figure(), "generated.svg")
+    keep(hs.view("mini", TEXT, measure=["A", "G", "G*"], specials="hide").figure(), "influence.svg")
+    keep(hs.view("mini", *PAIR, heads="all", layer=range(1, 7)).figure(), "heads.png")
+    smaller(IMG / "heads.png")
     example = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert example is not None
     (folder / "reach.py").write_text(example.group(1), encoding="utf-8")
-    save(hs.run("mini", "sampler", [find(f"{folder / 'reach.py'}:Reach")])["reach"].plot(), IMG / "reach.svg")
+    keep(hs.run("mini", "sampler", [find(f"{folder / 'reach.py'}:Reach")])["reach"].plot(), "reach.svg")
     picture(run.report(folder / "report.html"))
 
 
 def decoder() -> None:
     """Figures of the embedded language model: sinks, induction, and what it gains from its context."""
-    save(hs.run("mini-decoder", "sampler", ["sinks"], gallery=0)["sinks"].plot(), IMG / "sinks.svg")
-    save(hs.run("mini-decoder", "repeats:20", ["sequences"])["sequences"].plot("stripes"), IMG / "stripes.svg")
+    keep(hs.run("mini-decoder", "sampler", ["sinks"], gallery=0)["sinks"].plot(), "sinks.svg")
+    keep(hs.run("mini-decoder", "repeats:20", ["sequences"])["sequences"].plot("stripes"), "stripes.svg")
     sequences = hs.run("mini-decoder", "repeats:50", ["sequences"], gallery=0)["sequences"]
-    save(sequences.plot("heatmap", quantity="induction"), IMG / "induction.svg")
-    save(sequences.plot("sequences"), IMG / "sequence_heads.svg")
+    keep(sequences.plot("heatmap", quantity="induction"), "induction.svg")
+    keep(sequences.plot("sequences"), "sequence_heads.svg")
     learning = hs.in_context("mini-decoder", "repeats:50")
     for name in ("in_context", "in_context_effects"):
-        save(learning.plot(name), IMG / f"{name}.svg")
+        keep(learning.plot(name), f"{name}.svg")
 
 
 def real(data: Path) -> None:
     """Figures of the embedded model on pairs of Wikipedia paragraphs, and on EWT dev."""
     run = hs.run("mini", data / "text" / "enwiki_paragraph_pairs.jsonl.xz", limit=1000, gallery=0)
-    save(run["tokens"].plot("clark2"), IMG / "clark2.svg")
-    save(run["entropy"].plot("clark4"), IMG / "clark4.svg")
+    keep(run["tokens"].plot("clark2"), "clark2.svg")
+    keep(run["entropy"].plot("clark4"), "clark4.svg")
     run = hs.run("mini", data / "ud" / "en_ewt-ud-dev.conllu.xz", ["relations"], gallery=0)
-    save(run["relations"].plot("table1"), IMG / "table1.svg")
+    keep(run["relations"].plot("table1"), "table1.svg")
+
+
+def keep(figure: Figure, name: str) -> None:
+    """Write a figure, without its caption: the pages say what it shows."""
+    (IMG / name).write_bytes(render(figure, name.rpartition(".")[2]))
 
 
 def picture(report: Path) -> None:

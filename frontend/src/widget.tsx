@@ -100,6 +100,15 @@ function follow(page: Element, view: HTMLElement): () => void {
   };
 }
 
+/** Hide the pages that stand for a widget where none can be drawn; gives what shows them again. */
+function hideFallback(name: unknown): () => void {
+  const pages = typeof name === "string" && name ? [...document.querySelectorAll<HTMLElement>(`[data-fallback="${CSS.escape(name)}"]`)] : [];
+  for (const page of pages) page.hidden = true;
+  return () => {
+    for (const page of pages) page.hidden = false;
+  };
+}
+
 /** Draw a model's data into an element, shut off from the page's styles and ids. Gives what takes it away again. */
 export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const data = model.get("data") as { text?: TextData; run?: Run };
@@ -107,6 +116,7 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
   const root = host.attachShadow({ mode: "open" });
   const view = root.appendChild(document.createElement("div"));
   const forget = follow(el, view);
+  const showFallback = hideFallback(model.get("fallback"));
   let close = (): void => {};
   if (data.text) {
     const source = new KernelMaps(model, data.text);
@@ -125,6 +135,7 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
   return () => {
     close();
     forget();
+    showFallback();
     paint(null, view);
     host.remove();
   };

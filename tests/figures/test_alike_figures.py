@@ -22,6 +22,7 @@ from scipy.spatial.distance import squareform
 
 import headscope as hs
 from headscope.comparison.alike import alike
+from headscope.drawing.figure import Drawing
 from headscope.drawing.point_labels import write_names
 from headscope.drawing.theme import COLOURS, render
 from headscope.errors import HeadscopeError, RunError
@@ -57,8 +58,8 @@ def six() -> hs.Run:
     return hs.measure(planted(), TOKENS, ["distances", "positions", "tokens", "entropy"])
 
 
-def note(figure: Figure) -> str:
-    return figure.texts[0].get_text().replace("\n", "")
+def note(figure: Drawing) -> str:
+    return figure.caption.text.replace("\n", "")
 
 
 def clouds(axes: Axes) -> dict[str, PathCollection]:

@@ -100,7 +100,7 @@ def test_a_figure_draws_what_there_is(run: hs.Run) -> None:
     figure = bits["entropy"].plot()
     assert figure.axes[0].get_ylabel() == "Entropy (bits)"
     rows = bits["entropy"].table.where(quantity="entropy")["n"][0]
-    assert f"n = {rows} rows" in figure.texts[0].get_text()
+    assert f"n = {rows} rows" in figure.caption.text
 
 
 def test_the_report_escapes_what_it_is_given(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ def test_darkness_is_the_weight_and_lines_join_the_right_words() -> None:
         assert_allclose(colour[:3], to_rgb(COLOURS[0]))
     assert_allclose(found, np.where(WEIGHTS >= 0.01, WEIGHTS, 0))
     assert axes.texts[0].get_text() == "Head 8-10"
-    assert figure.texts[0].get_text() == "n = 4 words. signed"
+    assert figure.caption.text == "n = 4 words.\nsigned"
+    assert not figure.texts, "nothing of it is in the picture"
 
 
 def test_words_are_text_in_the_svg_also_those_that_look_like_formulas() -> None:

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex, to_rgba
 from numpy.testing import assert_allclose
 
 from headscope.core.heads import HeadId
-from headscope.drawing import words
+from headscope.drawing import look
 from headscope.drawing.theme import render
 from headscope.errors import RunError
 from headscope.figures import influence, lines, model_view
@@ -27,11 +27,11 @@ def test_a_heatmap_shows_numbers_words_and_what_is_red() -> None:
     assert [text.get_text() for text in axes.texts] == ["12", ".00", ".50", "2.0", "9.0", "1.2", ".25", ".03", "12"]
     assert [label.get_text() for label in axes.get_xticklabels()] == list(WORDS)
     assert axes.get_xlabel() == "G, layer 3\ninfluence of"
-    assert [to_hex(label.get_color()) for label in axes.get_yticklabels()] == [words.INK, words.RED, words.INK]
-    assert [to_hex(label.get_color()) for label in axes.get_xticklabels()] == [words.RED, words.INK, words.INK]
+    assert [to_hex(label.get_color()) for label in axes.get_yticklabels()] == [look.INK, look.RED, look.INK]
+    assert [to_hex(label.get_color()) for label in axes.get_xticklabels()] == [look.RED, look.INK, look.INK]
     (frames,) = axes.collections
     assert_allclose(frames.get_paths()[0].get_extents().bounds, (-0.5, 0.5, 1, 1), err_msg="the cell of row 2, column 1")
-    assert figure.texts[0].get_text() == "n = 3 words. signed"
+    assert figure.caption.text == "n = 3 words.\nsigned"
     assert axes.images[0].get_clim() == (0, 2), "the diagonal does not set the scale"
     assert len(render(figure, "pdf")) > 1000
 
@@ -70,7 +70,7 @@ def test_thumbnails_have_a_line_for_each_weight_in_the_heads_own_frame() -> None
         assert len(inside) == 3
         assert sum(segment[0, 1] == segment[1, 1] for segment in inside) == 2, "each word to itself"
     colours = [to_hex(colour) for colour in np.asarray(drawn.get_edgecolor())]
-    assert colours == [words.LINE.lower()] * 8 + [words.RED] * 4, "b to a is red, and on top"
+    assert colours == [look.COLOURS[0].lower()] * 8 + [look.RED] * 4, "b to a is red, and on top"
     texts = [text.get_text() for text in axes.texts]
     assert texts == ["a b / c", "head", "layer", "1", "2", "1", "3"]
 
@@ -82,10 +82,11 @@ def test_lines_of_named_words_are_red_and_above_the_others() -> None:
     (axes,) = figure.axes
     (collection,) = axes.collections
     colours = np.asarray(collection.get_edgecolor())
-    assert [to_hex(colour) for colour in colours] == [words.LINE.lower()] * 3 + [words.RED]
+    assert [to_hex(colour) for colour in colours] == [look.COLOURS[0].lower()] * 3 + [look.RED]
     assert_allclose(colours[:, 3], [0.4, 0.6, 0.7, 0.3])
-    shown = [(text.get_text(), to_hex(text.get_color())) for text in axes.texts[1:]]
-    assert shown == [("a", words.INK), ("b", words.RED), ("a", words.RED), ("b", words.INK)]
+    shown = [(text.get_text(), to_hex(text.get_color())) for text in axes.texts[3:]]
+    assert [text.get_text() for text in axes.texts[1:3]] == ["attending", "attended to"]
+    assert shown == [("a", look.INK), ("b", look.RED), ("a", look.RED), ("b", look.INK)]
 
 
 def test_thumbnails_of_a_long_text_are_maps() -> None:

@@ -65,7 +65,7 @@ def test_points_lines_and_names(found: TwinHeads) -> None:
     dots, rings = (np.asarray(cloud.get_offsets()) for cloud in layers.collections)
     assert_allclose(dots, np.stack([found.layers.argmin(1), np.arange(3)], 1))
     assert_allclose(rings, np.stack([np.arange(2), found.layers.argmin(0)], 1))
-    note = figure.texts[0].get_text().replace("\n", "")
+    note = figure.caption.text.replace("\n", "")
     assert f"n = {found.n:,} rows of attention, 12 and 6 heads; mean Jensen–Shannon divergence between words, classical" in note
     assert found.signature.replace("|", "") in note.replace("|", "")
 

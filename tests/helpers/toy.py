@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
-from matplotlib.figure import Figure
 from pydantic import Field
 
 from headscope.core.state import States
 from headscope.corpora import read
+from headscope.drawing.figure import Drawing
+from headscope.drawing.theme import new_figure, theme
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.results.columns import StateColumns
 from headscope.results.results import Results
@@ -73,7 +74,8 @@ class ToyStudy(Study):
     def findings(self, results: Results) -> list[str]:
         return [f"A sentence has {row['value']:.1f} tokens on average." for row in results["summary"]]
 
-    def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Figure:
-        drawn = Figure()
-        drawn.subplots().hist(results["toy"]["tokens"])
-        return drawn
+    def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Drawing:
+        with theme():
+            drawn = new_figure(4, 3)
+            drawn.subplots().hist(results["toy"]["tokens"])
+        return self.captioned(figure, drawn)

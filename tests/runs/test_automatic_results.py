@@ -69,7 +69,7 @@ def test_a_run(run: hs.Run, plain: hs.Run, tmp_path: Path) -> None:
     assert re.search(rf'<p class="mind" role="note">{re.escape(TOLD)}', page)
     assert "auto.conllu (automatic annotation)" in page
     figure = run["entropy"].plot()
-    assert any(PART in text.get_text().replace("\n", "") for text in figure.texts)
+    assert PART in figure.caption.text
     told = CliRunner().invoke(app, ["show", str(run.results.path)]).output
     assert TOLD in told
     assert PART in told

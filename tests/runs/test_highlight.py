@@ -111,3 +111,12 @@ def test_relations_of_an_annotated_sentence(tree: Encoded, text: Encoded) -> Non
     ):
         with pytest.raises(RunError, match=re.escape(says)):
             find_relation(name, side)
+
+
+def test_a_relation_is_named_like_a_word(tree: Encoded, text: Encoded) -> None:
+    """What is no word of the text may be a relation that it has; a word comes first."""
+    assert find_highlight(["obj"], None, tree, tree) == find_relation("obj", tree)
+    assert find_highlight(["coreferent"], None, tree, tree) == find_relation("coreferent", tree)
+    assert find_highlight(["mat", "nsubj"], None, tree, tree).pairs == {(3, None), (None, 3), (0, 1)}
+    with pytest.raises(RunError, match="'obj' is no word of the text"):
+        find_highlight(["obj"], None, text, text)

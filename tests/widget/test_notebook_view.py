@@ -124,7 +124,7 @@ def test_what_a_notebook_is_given(mini: Model, monkeypatch: pytest.MonkeyPatch, 
     else:
         monkeypatch.setattr(shown, "live", lambda: False)
     view = hs.view(mini, TEXT + " </script> \u2028 \"quoted\" 'q' &amp;", heads=["8-4"])
-    bundle = view._repr_mimebundle_()
+    bundle, _ = view._repr_mimebundle_()
     assert (LIVE in bundle) == installed
     assert bundle["text/plain"] == repr(view)
     assert "that → bought" in repr(view)
@@ -186,7 +186,7 @@ def test_a_run_to_look_through(mini: Model, tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(RunError, match=r"ends in \.html"):
         view.save(tmp_path / "run.svg")
     pytest.importorskip("anywidget")
-    assert LIVE in view._repr_mimebundle_()
+    assert LIVE in view._repr_mimebundle_()[0]
     view.widget.head = "5-5"  # as a click does
     assert view.head == "5-5"
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Self
 from headscope.api.models import given_model
 from headscope.core import html
 from headscope.core.suggest import choose_from
+from headscope.drawing.look import find_look, using
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.results.results import Results
 from headscope.results.table import Table
 from headscope.studies.twins.heads import Twins
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from headscope.api.models import GivenModel
     from headscope.comparison.alike import Alike
     from headscope.comparison.base import Comparison
     from headscope.comparison.rerun import Rerun, Texts
     from headscope.core.heads import Kind
+    from headscope.drawing.figure import Drawing
     from headscope.engine.shards import Progress
     from headscope.stats.embedding import Method
     from headscope.widget.run import RunView
@@ -78,9 +78,11 @@ class Measured:
         """One row per slice, head and quantity, of a run with `by`: `slices.where(genre="news")`."""
         return self._results.by_slice(self.name)
 
-    def plot(self, figure: str | None = None, **choices: Any) -> Figure:
+    def plot(self, figure: str | None = None, **choices: Any) -> Drawing:
         """The measure's figure, as a matplotlib figure; without a name the one that shows it best. `choices` are those
-        of `headscope plot`: `quantity` of a heatmap (by default the first), and those of figures of distances.
+        of `headscope plot`: `quantity` of a heatmap (by default the first), those of figures of distances, and those of
+        all figures: `width` ("column", "page" or millimetres), `font_size` in points, `style` ("colour", "grey" or
+        "dark"), and `signature=True` to write the signature into the picture.
 
         >>> import headscope as hs
         >>> run = hs.run("mini", "sampler", ["tokens"], limit=2, replicates=0, gallery=0)
@@ -229,10 +231,11 @@ class StudyResult:
     def __getitem__(self, name: str) -> Table:
         return self.results[name]
 
-    def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Figure:
+    def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Drawing:
         """A figure of the study by its name, as `headscope plot --help` lists them: `westera1` of flow, `michel1` of
         ablation. `quantity` names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the
-        figure takes, such as `bars=True`, or another study as `structural=`.
+        figure takes, such as `bars=True`, or another study as `structural=`, and those of all figures: `width`,
+        `font_size`, `style`, `signature`.
         """
         from headscope.figures import draw
 
@@ -284,11 +287,14 @@ class TwinHeads(Twins):
         """
         return self.results[name] if self.results is not None and name in self.results else super().table(name)
 
-    def plot(self, embedding: Method = "metric", sqrt: bool = False) -> Figure:
-        """All heads of both models as points, and how far their layers are apart, as a matplotlib figure."""
+    def plot(self, embedding: Method = "metric", sqrt: bool = False, **options: Any) -> Drawing:
+        """All heads of both models as points, and how far their layers are apart, as a matplotlib figure. `options` are
+        those of all figures.
+        """
         from headscope.studies.twins.figures import draw
 
-        return draw(self, embedding, sqrt)
+        with using(find_look(options)):
+            return draw(self, embedding, sqrt)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write all tables, as CSV and Parquet, and the figure into a folder."""
@@ -339,13 +345,14 @@ class Compared:
         """A table to read: a column for each run and each difference."""
         return self.comparison.wide(table)
 
-    def plot(self, table: str | None = None, change: bool = False) -> Figure:
+    def plot(self, table: str | None = None, change: bool = False, **options: Any) -> Drawing:
         """One of the tables as a matplotlib figure; of ablation, by default, the scores without each head on each
-        task, or with `change` what is lost of them in percent.
+        task, or with `change` what is lost of them in percent. `options` are those of all figures.
         """
         from headscope.figures.compared import draw
 
-        return draw(self.comparison, table, change)
+        with using(find_look(options)):
+            return draw(self.comparison, table, change)
 
     def report(self, path: str | Path) -> Path:
         """Write everything as one offline HTML page, and return where it is."""

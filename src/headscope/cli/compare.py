@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli.figure_options import FontSize, Signature, Style, Width, figure_options
 from headscope.core.suggest import choose_from
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def compare(
     quantity: Annotated[str | None, typer.Option(help="heads by their difference in this quantity")] = None,
     limit: Annotated[int, typer.Option(help="so many rows of each table", min=1)] = 20,
     change: Annotated[bool, typer.Option("--change", help="figure of ablation: what is lost, in percent, instead of scores")] = False,
+    width: Width = None,
+    font_size: FontSize = None,
+    style: Style = "colour",
+    signature: Signature = False,
     format: Annotated[
         str | None, typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow: a table to standard output [default: of heads]")
     ] = None,
@@ -62,7 +67,7 @@ def compare(
     if table is not None and table not in comparison.differences:
         raise RunError(f"there is no table {table!r} to compare", choose_from(table, comparison.differences, "There are"))
     if out is not None:
-        _write(comparison, out, table, change)
+        _write(comparison, out, table, change, figure_options(width, font_size, style, signature))
     elif format is not None:
         _print_text(comparison, table or ("heads" if study is None else next(iter(comparison.differences))), quantity, format)
     else:
@@ -81,14 +86,16 @@ def _compared(named: list[str]) -> list[Results]:
     return [run.slice(**choices([choice])) for run in runs for choice in slices] if slices else runs
 
 
-def _write(comparison: Comparison, out: Path, table: str | None, change: bool) -> None:
+def _write(comparison: Comparison, out: Path, table: str | None, change: bool, options: dict[str, Any]) -> None:
     from headscope.cli.options import check_page
 
     if out.suffix.lower() in (".svg", ".pdf", ".png"):
+        from headscope.drawing.look import find_look, using
         from headscope.drawing.theme import save
         from headscope.figures.compared import draw
 
-        save(draw(comparison, table, change), out)
+        with using(find_look(options)):
+            save(draw(comparison, table, change), out)
     else:
         from headscope.report.comparison import write_comparison
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
+from headscope.cli.figure_options import FontSize, Signature, Style, Width, figure_options
 from headscope.cli.help import Command
 from headscope.studies.figure_names import known_figures
 
@@ -26,7 +27,10 @@ def plot(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .svg, .pdf or .png [default: FIGURE.svg]")] = None,
     quantity: Annotated[
         str | None,
-        typer.Option(help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...; which examples tenney3 shows: pos, pos/2,5"),
+        typer.Option(
+            help="what a heatmap shows: to_sep, entropy, nsubj, coreference/all, ...; examples of tenney3: pos, pos/2,5; "
+            "relations of clark5: obj,det"
+        ),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first there is]")] = None,
     direction: Annotated[
@@ -45,10 +49,15 @@ def plot(
     groups: Annotated[int | None, typer.Option(help="dendrogram: so many groups [default: by silhouette]", min=1)] = None,
     linkage: Annotated[str | None, typer.Option(help="of a tree: average, complete or single [default: average]")] = None,
     order: Annotated[str | None, typer.Option(help="distances: heads by layer, or as in the tree [default: layer]")] = None,
+    width: Width = None,
+    font_size: FontSize = None,
+    style: Style = "colour",
+    signature: Signature = False,
 ) -> None:
-    """Draw a figure for a paper or a slide.
+    """Draw a figure for a paper or a slide. Its caption is in the metadata of the file, and beside it as text.
 
-    headscope plot RUN clark2 -o figure2.pdf
+    headscope plot RUN clark2 -o figure2.pdf --width column
+    headscope plot RUN clark5 -o figure5.pdf --width page --style grey
     headscope plot RUN clark4 -o figure4.svg
     headscope plot RUN table1 -o relations.pdf
     headscope plot RUN table2 --direction antecedent-to-mention -o table2.pdf
@@ -77,6 +86,7 @@ def plot(
         "linkage": linkage,
         "order": order,
     }
-    choices = {name: value for name, value in following.items() if value is not None}
+    choices: dict[str, Any] = {name: value for name, value in following.items() if value is not None}
+    choices.update(figure_options(width, font_size, style, signature))
     save(draw(figure, Results.open(run), kind, quantity, **choices), path)
     typer.echo(path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli.figure_options import FontSize, Signature, Style, Width, figure_options
 from headscope.models import MODEL_HELP
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ def view(
     specials: Annotated[str | None, typer.Option(help="show, hide or renormalise: what to do with special tokens [default: show]")] = None,
     highlight: Annotated[
         list[str] | None,
-        typer.Option(help="in red: opened→door (or opened->door) one link, door all attention of a word, the:2 the second the; repeatable"),
+        typer.Option(
+            help="in red: opened→door (or opened->door) one link, door all attention of a word, the:2 the second the; "
+            "obj a relation of an annotated sentence; repeatable"
+        ),
     ] = None,
     sentence: Annotated[str | None, typer.Option(help="read this sentence of the corpus TEXT: its id, or its number from 1")] = None,
     relation: Annotated[
@@ -48,6 +52,10 @@ def view(
     seed: Annotated[int, typer.Option(help="with --temperature: which draw")] = 0,
     max_length: Annotated[int | None, typer.Option(help="tokens to read at most [default: 512, or what the model takes]", min=1)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .html (a page), .svg, .pdf or .png")] = None,
+    width: Width = None,
+    font_size: FontSize = None,
+    style: Style = "colour",
+    signature: Signature = False,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16 weights")] = "float32",
 ) -> None:
@@ -75,15 +83,20 @@ def view(
     Words in red, named or from an annotated sentence:
 
     headscope view "She opened the old door." --heads 8-4 --highlight "door→opened" -o figure.pdf
-    headscope view sampler --sentence 3 --relation obj --heads 8-4 -o objects.pdf
+    headscope view sampler --sentence 3 --highlight obj --heads 8-4 -o objects.pdf --width column
     """
     from headscope.cli.options import names
+    from headscope.drawing.look import Look
     from headscope.errors import RunError
 
+    options: dict[str, Any] = figure_options(width, font_size, style, signature)
     if out is not None:
         from headscope.widget.shown import suffix_of
 
-        suffix_of(out)  # before a model is loaded for nothing
+        suffix = suffix_of(out)  # before a model is loaded for nothing
+        if options and suffix == "html":
+            raise RunError(f"{next(iter(options)).replace('_', '-')} is for figures", "Write one: -o figure.pdf, or leave the option out")
+        Look(**options)
     elif heads == "all":
         raise RunError("all heads are drawn as thumbnails", "Write a page or a figure: -o page.html, -o figure.pdf")
     if relation is not None and sentence is None:
@@ -112,7 +125,7 @@ def view(
     for note in shown.notes(out):
         typer.echo(f"headscope: {note}", err=True)
     if out is not None:
-        typer.echo(shown.save(out))
+        typer.echo(shown.save(out, **options))
         return
     from headscope.cli.printing.terminal import print_grids
 

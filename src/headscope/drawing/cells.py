@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.theme import COLOURS, DIVERGING, SEQUENTIAL
+from headscope.drawing.look import DIVERGING, SEQUENTIAL, colour_map, hue
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _SMALL = 0.01  # numbers below this are written in thousandths
 _BREAK = 0.1791  # the luminance on which black and white have the same contrast: sqrt(1.05 * 0.05) - 0.05
-OURS, PAPER = COLOURS[0], COLOURS[1]
 _SIZE, _FIRST, _SECOND = 8.0, 30.0, 58.0  # points: of the letters, and from the axes to the right end of each column
 
 
@@ -63,7 +62,7 @@ class Scale:
 
     def draw(self, axes: Axes, grid: Grid, layers: Sequence[int]) -> AxesImage:
         """One row per layer, one column per head, both counted from 1."""
-        image = axes.imshow(grid, cmap=self.colours, aspect="auto", vmin=self.low, vmax=self.high)
+        image = axes.imshow(grid, cmap=colour_map(self.colours), aspect="auto", vmin=self.low, vmax=self.high)
         axes.grid(False)
         axes.set_xticks(range(grid.shape[1]), [str(head + 1) for head in range(grid.shape[1])])
         axes.set_yticks(range(len(layers)), [str(layer) for layer in layers])
@@ -100,20 +99,20 @@ def short(value: float, places: int) -> str:
 
 def columns(axes: Axes, ours: Sequence[str], published: Sequence[str], top: float = -0.75) -> None:
     """Write two columns right of the axes, under the headings `ours` and `paper`, one line per row."""
-    for x, heading, texts, colour in ((_FIRST, "ours", ours, OURS), (_SECOND, "paper", published, PAPER)):
+    for x, heading, texts, colour in ((_FIRST, "ours", ours, hue(0)), (_SECOND, "paper", published, hue(1))):
         for y, text in ((top, heading), *enumerate(texts)):
             place: dict[str, Any] = {"xy": (1, y), "xycoords": axes.get_yaxis_transform(), "xytext": (x, 0), "textcoords": "offset points"}
-            axes.annotate(text, ha="right", va="center", fontsize=_SIZE, color=colour, annotation_clip=False, **place)
+            axes.annotate(text, ha="right", va="center", fontsize=_SIZE, color=colour or hue(0), annotation_clip=False, **place)
 
 
-def mark(axes: Axes, y: float, value: float, low: float, high: float, published: float | None, colour: str = OURS) -> None:
+def mark(axes: Axes, y: float, value: float, low: float, high: float, published: float | None, colour: str | None = None) -> None:
     """Our value as a dot with its interval, and what was published as an open diamond below it."""
     if low == low and high == high:
-        axes.plot([low, high], [y - 0.12] * 2, color=colour, linewidth=1.6, alpha=0.6, solid_capstyle="butt", zorder=2)
+        axes.plot([low, high], [y - 0.12] * 2, color=colour or hue(0), linewidth=1.6, alpha=0.6, solid_capstyle="butt", zorder=2)
     if value == value:
-        axes.plot([value], [y - 0.12], "o", color=colour, markersize=5, linestyle="none", zorder=3)
+        axes.plot([value], [y - 0.12], "o", color=colour or hue(0), markersize=5, linestyle="none", zorder=3)
     if published is not None:
-        axes.plot([published], [y + 0.16], "D", color=PAPER, markerfacecolor="none", markersize=4.5, linestyle="none", zorder=3)
+        axes.plot([published], [y + 0.16], "D", color=hue(1), markerfacecolor="none", markersize=4.5, linestyle="none", zorder=3)
 
 
 def percent(value: float | None, places: int = 0) -> str:

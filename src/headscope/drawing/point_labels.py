@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.drawing.look import grey, pt
+
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
     from matplotlib.axes import Axes
@@ -20,11 +22,12 @@ _POINT, _NEAR = 2.5, 4.0  # points of paper: half of what a mark takes, and how 
 _FAR = 0.06  # what a place costs for every height of a name that it is away, where to cover another name whole costs its width in heights
 
 
-def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequence[str], size: float = 6.5) -> None:
+def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequence[str]) -> None:
     """Write a name beside each point that has one ("" for none), and a thin line to it where it stands apart.
 
     The place of the axes and their limits must be final: what is counted are distances on the paper.
     """
+    size = pt(6.5)
     figure = axes.get_figure(root=True)
     assert figure is not None
     unit = figure.dpi / 72
@@ -56,7 +59,7 @@ def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequenc
             ha="center",
             va="center",
             fontsize=size,
-            arrowprops={"arrowstyle": "-", "color": "0.5", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2} if line else None,
+            arrowprops={"arrowstyle": "-", "color": grey(0.5), "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2} if line else None,
             zorder=4,
         )
 

@@ -1,4 +1,4 @@
-"""The style of all figures, what stands under one, and figures as files."""
+"""The style of all figures, what is said of one, and figures as files."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import hashlib
 import io
 import logging
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headscope.drawing.look import COLOURS, DIVERGING, MARKERS, SEQUENTIAL, Look, look, pt, style, using, wide
 from headscope.errors import RunError
 from headscope.results.folder import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from headscope.drawing.figure import Drawing
+
+__all__ = ["COLOURS", "DIVERGING", "MARKERS", "SEQUENTIAL", "SUFFIXES", "new_figure", "render", "save", "sign", "theme"]
 
 # Where the home folder cannot be written to, matplotlib takes a temporary folder, which is no trouble of the person who
 # draws a figure.
@@ -26,23 +33,14 @@ logging.getLogger("matplotlib").addFilter(lambda record: not record.getMessage()
 import matplotlib  # noqa: E402 - it looks for its folder when it is imported
 from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 
-# Okabe and Ito's palette, without its yellow, which vanishes on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-SEQUENTIAL = "cividis"
-DIVERGING = "RdBu_r"  # blue below the centre, red above
-
 _STYLE = {
     "font.family": "sans-serif",
-    "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.alpha": 0.25,
+    "axes.facecolor": "none",
     "grid.linewidth": 0.5,
     "legend.frameon": False,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
     "svg.fonttype": "none",
     "svg.hashsalt": "headscope",
     "pdf.fonttype": 42,
@@ -52,32 +50,72 @@ _STYLE = {
     "axes.formatter.use_mathtext": False,
 }
 SUFFIXES = ("svg", "pdf", "png")
+CAPTION = ".caption.txt"  # the end of the file beside a figure
+
+
+def _settings() -> dict[str, Any]:
+    """What matplotlib is told for the look of now."""
+    chosen = style()
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    grounds = ("figure.facecolor", "savefig.facecolor")
+    return {
+        **_STYLE,
+        "font.size": look().size,
+        "grid.color": chosen.ink,
+        "grid.alpha": 0.12,
+        **dict.fromkeys(inked, chosen.ink),
+        **dict.fromkeys(grounds, chosen.ground),
+    }
 
 
 @contextmanager
-def theme() -> Iterator[None]:
-    """Draw in headscope's style, and leave matplotlib as it was. `words.lacking` names letters the font lacks."""
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+def theme(chosen: Look | None = None) -> Iterator[None]:
+    """Draw in headscope's style, with the look of now or another, and leave matplotlib as it was. `words.lacking` names
+    letters the font lacks.
+    """
+    with using(chosen or look()), matplotlib.rc_context(_settings()), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         yield
 
 
-def sign(figure: Figure, n: str, signature: str) -> None:
-    """Say under a figure how many texts it rests on and what could change it, and make room for that."""
-    size = 5.0
+def new_figure(width: float, height: float, layout: str | None = "constrained") -> Drawing:
+    """An empty figure, as wide as was asked for or else `width`; inches."""
+    from headscope.drawing.figure import Drawing
+
+    return Drawing(figsize=(wide(width), height), layout=layout)
+
+
+def sign(figure: Drawing, n: str, signature: str) -> None:
+    """Put into a caption how many texts a figure rests on and what could change it; a look may ask for it below."""
+    figure.caption = replace(figure.caption, n=n, signature=signature)
+    if not look().signature:
+        return
+    size = min(5.0, pt(5.0))
     room = int(figure.get_figwidth() * 72 / (0.58 * size))
-    lines = [f"n = {n}"]
-    for part in signature.split("|"):
-        joint = ". " if lines == [f"n = {n}"] else "|"
+    lines = textwrap.wrap(f"n = {n}.", room)
+    for number, part in enumerate(signature.split("|")):
+        joint = "|" if number else " "
         if len(lines[-1]) + len(joint) + len(part) > room:
             lines.append(part)
         else:
             lines[-1] += joint + part
-    height = len(lines) * 1.25 * size / 72 / figure.get_figheight()
-    figure.text(0.01, 0.003, "\n".join(lines), fontsize=size, color="0.4", ha="left", va="bottom", linespacing=1.2)
+    room_below = len(lines) * 1.25 * size / 72
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
-        engine.set(rect=(0, height + 0.006, 1, 1 - height - 0.006))
+        share = room_below / figure.get_figheight()
+        engine.set(rect=(0, share + 0.006, 1, 1 - share - 0.006))
+    else:
+        _lengthen(figure, room_below + 0.03)
+    figure.text(0.01, 0.003, "\n".join(lines), fontsize=size, color="0.5", ha="left", va="bottom", linespacing=1.2)
+
+
+def _lengthen(figure: Drawing, below: float) -> None:
+    """Add a strip below a figure whose axes have fixed places."""
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + below)
+    for axes in figure.axes:
+        box = axes.get_position(original=True)
+        axes.set_position((box.x0, (box.y0 * height + below) / (height + below), box.width, box.height * height / (height + below)))
 
 
 def render(figure: Figure, suffix: str) -> bytes:
@@ -86,10 +124,14 @@ def render(figure: Figure, suffix: str) -> bytes:
         raise RunError(
             f"figures cannot be written as {suffix or 'a file without an ending'!r}", f"Use a name that ends in {', '.join(SUFFIXES)}"
         )
+    from headscope.drawing.figure import Caption, Drawing
+
     sink = io.BytesIO()
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}
-    with theme():
-        figure.savefig(sink, format=suffix, dpi=200, metadata=dates[suffix])
+    if isinstance(figure, Drawing):
+        figure.savefig(sink, format=suffix, dpi=200)
+    else:
+        with theme():
+            figure.savefig(sink, format=suffix, dpi=200, metadata=Caption().metadata(suffix))
     return _named_clips(sink.getvalue()) if suffix == "svg" else sink.getvalue()
 
 
@@ -102,6 +144,13 @@ def _named_clips(svg: bytes) -> bytes:
     return svg
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure; the kind of file follows from the name."""
+def save(figure: Figure, path: Path) -> Path:
+    """Write a figure, and beside it its caption as text, `figure.caption.txt`; return where the figure is. The kind of
+    file follows from the name.
+    """
+    from headscope.drawing.figure import Drawing
+
     write_atomically(path, render(figure, path.suffix.removeprefix(".").lower()))
+    if isinstance(figure, Drawing) and figure.caption.text:
+        write_atomically(path.with_suffix(CAPTION), f"{figure.caption.text}\n".encode())
+    return path

@@ -6,10 +6,11 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 
-from headscope.drawing.theme import COLOURS
+from headscope.drawing.look import COLOURS, INK, RED
 
-INK, LINE, RED = "#1b1f24", COLOURS[0], "#c8321e"  # as in the browser
-SHADE = "#dcf1eb"  # behind what a model wrote
+__all__ = ["INK", "LINE", "RED", "label", "lacking", "width_of"]
+
+LINE = COLOURS[0]
 _LONGEST = 28  # letters of a word
 
 

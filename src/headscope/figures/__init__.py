@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import Kind
 from headscope.core.suggest import choose_from
+from headscope.drawing.look import split_look, using
 from headscope.errors import RunError
-from headscope.figures import alike, contests, curves, heatmap, stripes
+from headscope.figures import alike, clark5, contests, curves, heatmap, stripes
 from headscope.figures.alike import FOLLOWED as ALIKE_FOLLOWED
 from headscope.figures.alike import AlikeChoices
 from headscope.results.results import Results, blame_folder
@@ -17,17 +19,18 @@ from headscope.studies.figure_names import RUN_FIGURES, known_figures
 from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from headscope.drawing.figure import Drawing
 
-_DRAWN: dict[str, tuple[Callable[..., Figure], tuple[str, ...]]] = {
+_DRAWN: dict[str, tuple[Callable[..., Drawing], tuple[str, ...]]] = {
     **{name: (partial(curves.draw, name), curves.needs(name)) for name in curves.CURVES},
     "table1": (contests.draw, ("relations",)),
     "table2": (contests.draw_table2, ("coreference",)),
     "pronouns": (partial(contests.draw, measure="pronouns"), ("pronouns",)),
     "matrix": (heatmap.draw_matrix, heatmap.NEEDS),
+    "clark5": (clark5.draw, clark5.NEEDS),
     "stripes": (stripes.draw, stripes.NEEDS),
 }
-_ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Figure]] = {
+_ALIKE: dict[str, Callable[[Results, Kind | None, AlikeChoices], Drawing]] = {
     "clark6": alike.clark6,
     "dendrogram": alike.dendrogram,
     "distances": alike.distances,
@@ -36,11 +39,19 @@ _CHOICES = {**ALIKE_FOLLOWED, "table2": ("direction",)}
 
 
 @blame_folder
-def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Figure:
-    """The figure called `name`, drawn from a run or a study. `choices` are those that the figure takes: figures of
-    distances the fields of headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies
-    what their declaration says.
+def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Drawing:
+    """The figure called `name`, drawn from a run or a study. `choices` are those of all figures, the fields of
+    headscope.drawing.look.Look, and those that the figure takes: figures of distances the fields of
+    headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies what their declaration says.
     """
+    chosen, others = split_look(choices)
+    with using(chosen):
+        figure = _draw(name, results, kind, quantity, others)
+    figure.caption = replace(figure.caption, about=known_figures()[name])
+    return figure
+
+
+def _draw(name: str, results: Results, kind: str | None, quantity: str | None, choices: dict[str, Any]) -> Drawing:
     declared = {figure.name: (study, figure) for study in REGISTRY.values() for figure in study.figures}
     if name not in RUN_FIGURES and name not in declared:
         raise RunError(f"figure {name!r} is unknown", choose_from(name, known_figures()))
@@ -61,6 +72,8 @@ def draw(name: str, results: Results, kind: str | None = None, quantity: str | N
             raise RunError("a heatmap needs a quantity", "Name one, as in --quantity to_sep")
         return heatmap.draw(results, quantity, kind)
     drawn, needs = _DRAWN[name]
+    if name == "clark5":
+        drawn = partial(drawn, named=quantity)
     if not any(need in results for need in needs):
         raise RunError(f"{name} shows {' and '.join(needs)}, which the run does not have", f"Run again with --measures {','.join(needs)}")
     return drawn(results, kind, **choices)

@@ -9,8 +9,9 @@ import numpy as np
 
 from headscope.comparison.alike import alike
 from headscope.core.heads import HeadId, Kind
+from headscope.drawing.look import MARKERS, SEQUENTIAL, across, colour_map, fitted, grey, hue, narrow, pt, wide
 from headscope.drawing.point_labels import limits, write_names
-from headscope.drawing.theme import COLOURS, MARKERS, SEQUENTIAL, sign, theme
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.results.results import Results
 from headscope.stats.embedding import STRESS
@@ -18,13 +19,12 @@ from headscope.stats.embedding import STRESS
 if TYPE_CHECKING:
     from jaxtyping import Float64
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from headscope.drawing.figure import Drawing
     from headscope.stats.clusters import Grouping, Linkage
     from headscope.stats.embedding import Method
 
 SURFACE = ("next", "previous", "broad", "[CLS]", "[SEP]", "punctuation")  # heads of any other type are named
-_GREY = "0.72"
 _WIDE, _GAP, _ABOVE, _BELOW = 4.75, 0.15, 0.32, 0.9  # inches: a panel, between panels, above, and below for the legend
 NAMED = 400  # leaves that have names
 
@@ -53,30 +53,31 @@ FOLLOWED = {
 }
 
 
-def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Figure:
+def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Drawing:
     """Heads as points, those that attend alike close together: on the left by what they do, on the right by layer."""
-    from matplotlib.figure import Figure
-
     likeness = alike(results, kind)
     points, stress = likeness.embed(choices.embedding, choices.sqrt)
     labels, surface = tuple(map(results.spelled, likeness.labels)), tuple(map(results.spelled, SURFACE))
     low, high = limits(points)
-    tall = _WIDE * float((high - low)[1] / (high - low)[0])
     with theme():
-        size = np.array([2 * _WIDE + 3 * _GAP, tall + _ABOVE + _BELOW])
-        figure = Figure(figsize=(float(size[0]), float(size[1])))
+        side = across(2)
+        width = wide(2 * _WIDE + 3 * _GAP)
+        panel = (width - (side + 1) * _GAP) / side
+        tall = panel * float((high - low)[1] / (high - low)[0])
+        size = np.array([width, (tall + _ABOVE + _BELOW) * (2 // side)])
+        figure = new_figure(float(size[0]), float(size[1]), layout=None)
         panels = []
         for number, title in enumerate(("By behaviour", "By layer")):
-            corner = np.array([_GAP + number * (_WIDE + _GAP), _BELOW]) / size
-            axes = figure.add_axes((*corner, *(np.array([_WIDE, tall]) / size)))
-            axes.set_title(title if results.layout.one_kind else f"{title} ({likeness.kind} attention)", fontsize=9, loc="left")
+            left, below = _GAP + (panel + _GAP) * (number % side), _BELOW + (tall + _ABOVE + _BELOW) * ((1 - number) // side)
+            axes = figure.add_axes((left / width, below / size[1], panel / width, tall / size[1]))
+            axes.set_title(title if results.layout.one_kind else f"{title} ({likeness.kind} attention)", fontsize=pt(9), loc="left")
             axes.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-            axes.spines[:].set(visible=True, color="0.8")
+            axes.spines[:].set(visible=True, color=grey(0.8))
             panels.append(axes)
         _behaviours(panels[0], points, labels, surface)
         named = [f"{head} {label}" if label and label not in surface else "" for head, label in zip(likeness.heads, labels, strict=True)]
         write_names(panels[0], points, named)
-        bar = (2 * _GAP + 1.05 * _WIDE) / size[0], (_BELOW - 0.28) / size[1], 0.9 * _WIDE / size[0], 0.1 / size[1]
+        bar = (left + 0.05 * panel) / width, (_BELOW - 0.28) / size[1], 0.9 * panel / width, 0.1 / size[1]
         _layers(panels[1], figure.add_axes(bar), points, likeness.heads)
         what = f"{'square roots of ' if choices.sqrt else ''}mean Jensen–Shannon divergence"
         how = f"{what}, {choices.embedding} scaling, {STRESS[choices.embedding]} {stress:.3f}"
@@ -87,14 +88,16 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
 def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple[str, ...], surface: tuple[str, ...]) -> None:
     """Points by what heads do; those with a label that is not of the surface are black, and named elsewhere."""
     labelled = np.array(labels, dtype=object)
-    looks = [(labelled == label, label, 26.0, COLOURS[number], MARKERS[number], 2) for number, label in enumerate(surface)]
-    looks.append((~np.isin(labelled, ["", *surface]), "another type, named", 34.0, COLOURS[6], MARKERS[6], 3))
-    looks.append((labelled == "", "other", 11.0, _GREY, "o", 1))
+    looks = [(labelled == label, label, 26.0, hue(number), MARKERS[number], 2) for number, label in enumerate(surface)]
+    looks.append((~np.isin(labelled, ["", *surface]), "another type, named", 34.0, hue(6), MARKERS[6], 3))
+    looks.append((labelled == "", "other", 11.0, grey(0.72), "o", 1))
     for at, label, size, colour, marker, order in looks:
         if at.any():
             x, y = points[at].T
             axes.scatter(x, y, s=size, c=colour, marker=marker, linewidths=0, label=f"{label} ({at.sum()})", zorder=order)
-    axes.legend(loc="upper left", bbox_to_anchor=(-0.02, 0), ncols=4, fontsize=7.5, handletextpad=0.2, columnspacing=1.0)
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(-0.02, 0), ncols=4 if not narrow() else 2, fontsize=pt(7.5), handletextpad=0.2, columnspacing=1.0
+    )
 
 
 def _layers(axes: Axes, bar: Axes, points: Float64[np.ndarray, "head 2"], heads: tuple[HeadId, ...]) -> None:
@@ -106,29 +109,28 @@ def _layers(axes: Axes, bar: Axes, points: Float64[np.ndarray, "head 2"], heads:
     numbers = np.arange(layers.min(), layers.max() + 1)
     norm = BoundaryNorm(np.append(numbers, numbers[-1] + 1) - 0.5, colormaps[SEQUENTIAL].N)
     x, y = points.T
-    drawn = axes.scatter(x, y, s=24, c=layers, cmap=SEQUENTIAL, norm=norm, edgecolors="0.35", linewidths=0.3)
+    drawn = axes.scatter(x, y, s=24, c=layers, cmap=colour_map(SEQUENTIAL), norm=norm, edgecolors=grey(0.35), linewidths=0.3)
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     legend = figure.colorbar(drawn, cax=bar, orientation="horizontal", label="Layer", ticks=numbers[:: -(-len(numbers) // 24)])
     legend.minorticks_off()
     legend.outline.set_visible(False)
-    bar.tick_params(length=0, labelsize=7.5)
+    bar.tick_params(length=0, labelsize=pt(7.5))
 
 
-def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Figure:
+def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Drawing:
     """Every head by every head, by layer or in the order of the tree."""
-    from matplotlib.figure import Figure
-
     likeness = alike(results, kind)
     by_tree = choices.order == "tree"
     order = list(likeness.groups(1, choices.linkage, choices.sqrt).tree.leaves) if by_tree else list(range(len(likeness.heads)))
     heads = [likeness.heads[place] for place in order]
     shown = np.sqrt(likeness.distances) if choices.sqrt else likeness.distances
     side = float(np.clip(0.072 * len(heads), 3, 10.5))
+    side = wide(side + 1.6) - 1.6
     with theme():
-        figure = Figure(figsize=(side + 1.6, side + 0.9), layout="constrained")
+        figure = new_figure(side + 1.6, side + 0.9)
         axes = figure.subplots()
-        image = axes.imshow(shown[np.ix_(order, order)], cmap=SEQUENTIAL, vmin=0, interpolation="nearest")
+        image = axes.imshow(shown[np.ix_(order, order)], cmap=colour_map(SEQUENTIAL), vmin=0, interpolation="nearest")
         axes.grid(visible=False)
         if by_tree:
             size = float(np.clip(0.8 * 72 * side / len(heads), 2, 8))
@@ -138,7 +140,7 @@ def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices 
         else:
             _by_layer(axes, heads)
         axes.spines[:].set_visible(False)
-        figure.colorbar(image, ax=axes, shrink=0.7, pad=0.01, label=unit(results, choices.sqrt))
+        figure.colorbar(image, ax=axes, shrink=0.7, pad=0.01).set_label(unit(results, choices.sqrt), fontsize=pt(7.5))
         ordered = f"in the order of the tree ({choices.linkage} linkage)" if by_tree else "by layer"
         sign(figure, f"{likeness.n:,} rows of attention, {len(heads)} heads {ordered}", results.signature)
     return figure
@@ -155,8 +157,8 @@ def _by_layer(axes: Axes, heads: list[HeadId]) -> None:
     for set_ticks in (axes.set_xticks, axes.set_yticks):
         set_ticks(middles, [str(heads[start].layer + 1) for start in starts])
     axes.tick_params(length=0)
-    axes.set_xlabel("Layer (its heads from left to right)")
-    axes.set_ylabel("Layer (its heads from top to bottom)")
+    axes.set_xlabel("Layer" if narrow() else "Layer (its heads from left to right)")
+    axes.set_ylabel("Layer" if narrow() else "Layer (its heads from top to bottom)")
 
 
 def unit(results: Results, sqrt: bool) -> str:
@@ -165,16 +167,14 @@ def unit(results: Results, sqrt: bool) -> str:
     return f"√ Jensen–Shannon divergence (√nats{summed})" if sqrt else f"Jensen–Shannon divergence (nats{summed})"
 
 
-def dendrogram(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Figure:
+def dendrogram(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Drawing:
     """The tree of heads, a head a line with what it does; where the dashed line cuts it, it falls into groups."""
-    from matplotlib.figure import Figure
-
     likeness = alike(results, kind)
     grouping = likeness.groups(choices.groups, choices.linkage, choices.sqrt)
     size = len(likeness.heads)
     step = 0.112 if size <= NAMED else 45 / size
     with theme():
-        figure = Figure(figsize=(6.4, 1.1 + step * size), layout="constrained")
+        figure = new_figure(6.4, 1.1 + step * size)
         axes = figure.subplots()
         _branches(axes, grouping)
         axes.set_ylim(size - 0.3, -0.7)
@@ -183,9 +183,9 @@ def dendrogram(results: Results, kind: Kind | None = None, choices: AlikeChoices
         axes.tick_params(axis="y", length=0, pad=1)
         leaves = grouping.tree.leaves
         names = [f"{results.spelled(likeness.labels[leaf])}  {likeness.heads[leaf]}".strip() for leaf in leaves]
-        axes.set_yticks(range(size) if size <= NAMED else [], names if size <= NAMED else [], fontsize=6)
+        axes.set_yticks(range(size) if size <= NAMED else [], names if size <= NAMED else [], fontsize=pt(6))
         axes.set_xlim(left=0)
-        axes.set_xlabel(f"{unit(results, choices.sqrt)}, at which groups are joined ({choices.linkage} linkage)")
+        axes.set_xlabel(fitted(f"{unit(results, choices.sqrt)}, at which groups are joined ({choices.linkage} linkage)"))
         axes.secondary_xaxis("top")
         sign(figure, f"{likeness.n:,} rows of attention, {size} heads; {grouping.about}", results.signature)
     return figure
@@ -209,18 +209,18 @@ def _branches(axes: Axes, grouping: Grouping) -> None:
     group_of = dict(enumerate(grouping.groups.tolist()))  # the group that all points of a cluster are of, -1 if there are several
     # Groups side by side have different colours; one of a single head has none.
     order = dict.fromkeys(int(grouping.groups[leaf]) for leaf in tree.leaves if (grouping.groups == grouping.groups[leaf]).sum() > 1)
-    colours = {group: COLOURS[number % 6] for number, group in enumerate(order)}
+    colours = {group: hue(number % 6) for number, group in enumerate(order)}
     lines, painted = [], []
     for row, (a, b, at, _) in enumerate(tree.merges):
         a, b, new = int(a), int(b), size + row
         lines.append([(height[a], y[a]), (at, y[a]), (at, y[b]), (height[b], y[b])])
         y[new], height[new], group_of[new] = (y[a] + y[b]) / 2, at, group_of[a] if group_of[a] == group_of[b] else -1
-        painted.append(colours.get(group_of[new], "0.45"))
+        painted.append(colours.get(group_of[new], grey(0.45)))
     axes.add_collection(LineCollection(lines, colors=painted, linewidths=1.1))
     axes.set_xlim(0, 1.04 * (float(tree.heights[-1]) if size > 1 else 1) or 1)
     if (cut := cut_height(grouping)) is not None:
-        axes.axvline(cut, color="0.3", linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.axvline(cut, color=grey(0.3), linewidth=0.9, linestyle=(0, (4, 3)))
         for group in order:
             places = [place for place, leaf in enumerate(tree.leaves) if grouping.groups[leaf] == group]
             middle = y[max(cluster for cluster in group_of if group_of[cluster] == group)]
-            axes.text(cut, middle, f" {group + 1} ({len(places)})", color=colours[group], fontsize=7, weight="bold", va="bottom")
+            axes.text(cut, middle, f" {group + 1} ({len(places)})", color=colours[group], fontsize=pt(7), weight="bold", va="bottom")

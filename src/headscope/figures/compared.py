@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.comparison.base import Comparison
-from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
+from headscope.drawing.look import MARKERS, hue, pt
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.studies.registry import REGISTRY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from headscope.drawing.figure import Drawing
 
     Row = dict[str, Any]
 
 _ROWS, _PANELS = 24, 9  # of a panel, and of a figure, at most
 
 
-def draw(compared: Comparison, name: str | None = None, change: bool = False) -> Figure:
+def draw(compared: Comparison, name: str | None = None, change: bool = False) -> Drawing:
     """One table of a comparison; without a name the figure that the kind of study has for it (of ablation the scores
     without each head on each task), or else the first table. `change` is for the former: what is lost, in percent of
     the score, instead of scores.
@@ -57,12 +59,10 @@ def _groups(comparison: Comparison, name: str) -> dict[str, list[Row]]:
     return dict(list(groups.items())[:_PANELS])
 
 
-def _dots(groups: dict[str, list[Row]], comparison: Comparison, key: str) -> Figure:
-    from matplotlib.figure import Figure
-
+def _dots(groups: dict[str, list[Row]], comparison: Comparison, key: str) -> Drawing:
     shown = {title: list(dict.fromkeys(row[key] for row in rows))[:_ROWS] for title, rows in groups.items()}
     heights = [0.24 * len(labels) * (0.6 + 0.2 * len(comparison.names)) + 0.45 for labels in shown.values()]
-    figure = Figure(figsize=(6.8, sum(heights) + 0.9), layout="constrained")
+    figure = new_figure(6.8, sum(heights) + 0.9)
     panels: Any = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, (title, rows) in zip(panels, groups.items(), strict=True):
         place = {label: -number for number, label in enumerate(shown[title])}
@@ -74,26 +74,24 @@ def _dots(groups: dict[str, list[Row]], comparison: Comparison, key: str) -> Fig
             ]
             values, low, high = (np.array([row[part] for row in rows_of_run], dtype=float) for part in ("value", "low", "high"))
             reach = np.nan_to_num(np.stack([values - low, high - values]).clip(0))
-            style = {
-                "color": COLOURS[number % len(COLOURS)],
+            looks = {
+                "color": hue(number),
                 "marker": MARKERS[number % len(MARKERS)],
                 "label": comparison.headings[0][number],
             }
-            axes.errorbar(values, height, xerr=reach, linestyle="none", markersize=4, elinewidth=1.1, **style)
-        axes.set_yticks(list(place.values()), [str(label) for label in place], fontsize=7)
+            axes.errorbar(values, height, xerr=reach, linestyle="none", markersize=4, elinewidth=1.1, **looks)
+        axes.set_yticks(list(place.values()), [str(label) for label in place], fontsize=pt(7))
         axes.set_ylim(-len(place) + 0.4, 0.6)
         if title:
-            axes.set_title(title, fontsize=8, loc="left")
+            axes.set_title(title, fontsize=pt(8), loc="left")
     _legend(figure, panels[0], comparison)
     return figure
 
 
-def _lines(groups: dict[str, list[Row]], comparison: Comparison) -> Figure:
-    from matplotlib.figure import Figure
-
+def _lines(groups: dict[str, list[Row]], comparison: Comparison) -> Drawing:
     columns = min(3, len(groups))
     rows = -(-len(groups) // columns)
-    figure = Figure(figsize=(6.8, 1.9 * rows + 0.9), layout="constrained")
+    figure = new_figure(6.8, 1.9 * rows + 0.9)
     panels: Any = figure.subplots(rows, columns, squeeze=False, sharex=True)
     for axes, (title, some) in zip(panels.flat, groups.items(), strict=False):
         for number, name in enumerate(comparison.names):
@@ -101,11 +99,11 @@ def _lines(groups: dict[str, list[Row]], comparison: Comparison) -> Figure:
             layers, values, low, high = (
                 np.array([row[part] for row in rows_of_run], dtype=float) for part in ("layer", "value", "low", "high")
             )
-            colour = COLOURS[number % len(COLOURS)]
+            colour = hue(number)
             axes.fill_between(layers, low, high, color=colour, alpha=0.2, linewidth=0)
             marker = MARKERS[number % len(MARKERS)]
             axes.plot(layers, values, color=colour, marker=marker, markersize=3, linewidth=1.3, label=comparison.headings[0][number])
-        axes.set_title(title, fontsize=7, loc="left")
+        axes.set_title(title, fontsize=pt(7), loc="left")
     for axes in list(panels.flat)[len(groups) :]:
         axes.set_visible(False)
     for axes in panels[-1]:
@@ -114,6 +112,6 @@ def _lines(groups: dict[str, list[Row]], comparison: Comparison) -> Figure:
     return figure
 
 
-def _legend(figure: Figure, axes: Axes, comparison: Comparison) -> None:
+def _legend(figure: Drawing, axes: Axes, comparison: Comparison) -> None:
     room = 96 // (max(map(len, comparison.headings[0])) + 8)  # signs that stand side by side
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=max(1, min(4, room)), fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=max(1, min(4, room)), fontsize=pt(8))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.cells import OURS, PAPER, columns, mark, percent
-from headscope.drawing.theme import COLOURS, sign, theme
+from headscope.drawing.cells import columns, mark, percent
+from headscope.drawing.look import across, grey, hue, narrow, pt, wide
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.figures.panels import COUNTED
 from headscope.measures.coreference import DIRECTIONS
@@ -17,8 +18,8 @@ from headscope.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from headscope.drawing.figure import Drawing
     from headscope.results.table import Table
 
 # What the share is of, and what heads are compared with.
@@ -32,10 +33,8 @@ PUBLISHED = {"nearest": (27, 29, 29, 19), "head_match": (52, 47, 67, 40), "sieve
 _NAMES = {"nearest": "Nearest", "head_match": "Head match", "sieves": "Rule-based", ONE: "One head", EACH: "Best head of each kind"}
 
 
-def draw(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
+def draw(results: Results, kind: str | None = None, measure: str = "relations") -> Drawing:
     """One row per label, most frequent first: the chosen head's accuracy on other documents, and the rule's."""
-    from matplotlib.figure import Figure
-
     table = results[f"{measure}_best"]
     kinds = list(dict.fromkeys(table["kind"]))
     if not kinds:
@@ -45,20 +44,20 @@ def draw(results: Results, kind: str | None = None, measure: str = "relations") 
     rows = table.where(kind=kind or kinds[0])
     counted, axis, rule = WORDS[measure]
     with theme():
-        figure = Figure(figsize=(6.4, 1.5 + 0.22 * len(rows)), layout="constrained")
+        figure = new_figure(6.4, 1.5 + 0.22 * len(rows))
         axes = figure.subplots()
         fair = results.measures[measure].get("selection") == "crossfit"
         _dots(axes, rows, rule, "best head, chosen on other documents" if fair else "best head, chosen on the same documents", fair)
         axes.set_xlim(-0.02, 1.02)
         axes.set_xlabel(axis)
-        figure.legend(loc="outside upper right", ncols=3, fontsize=8)
+        figure.legend(loc="outside upper right", ncols=across(3), fontsize=pt(8))
         sign(figure, f"{max(rows['n']):,} {counted}", results.signature)
     return figure
 
 
 def _dots(axes: Axes, rows: Table, rule_name: str, head_name: str, fair: bool) -> None:
     y = np.arange(len(rows))
-    head, rule, light = COLOURS[0], COLOURS[1], "0.6"
+    head, rule, light = hue(0), hue(1), grey(0.6)
     for name, colour, shift, marker, label in (
         ("baseline", rule, 0.14, "D", rule_name),
         ("value", head, -0.14, "o", head_name),
@@ -71,23 +70,23 @@ def _dots(axes: Axes, rows: Table, rule_name: str, head_name: str, fair: bool) -
     axes.set_yticks(y, [f"{row['label']}  ({row['n']:,})" for row in rows])
     axes.invert_yaxis()
     right = axes.secondary_yaxis("right")
-    right.set_yticks(y, [_chosen(row["heads"], row["direction"]) for row in rows], fontsize=7)
+    right.set_yticks(y, [_chosen(row["heads"], row["direction"]) for row in rows], fontsize=pt(7))
     right.tick_params(length=0)
     right.spines["right"].set_visible(False)
 
 
 def _chosen(heads: str, direction: str) -> str:
-    return f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}" if heads else "cannot be halved"
+    if not heads:
+        return "cannot be halved"
+    return heads if narrow() else f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}"
 
 
-def draw_table2(results: Results, kind: str | None = None, direction: str = DIRECTIONS[0]) -> Figure:
+def draw_table2(results: Results, kind: str | None = None, direction: str = DIRECTIONS[0]) -> Drawing:
     """One row per rule or way to choose a head, one panel per kind of mention; beside each panel our numbers and the
     paper's, in percent.
 
     `direction` is that of the heads: mention to antecedent, as in the paper, or the opposite.
     """
-    from matplotlib.figure import Figure
-
     if direction not in DIRECTIONS:
         raise RunError(f"direction is {direction!r}", f"Use {' or '.join(DIRECTIONS)}")
     if "coreference_systems" not in results:
@@ -100,19 +99,24 @@ def draw_table2(results: Results, kind: str | None = None, direction: str = DIRE
     shown = [label for label in KINDS if any(label == listed for _, listed in cells)]
     systems = [system for system in _NAMES if any(system == listed for listed, _ in cells)]
     with theme():
-        figure = Figure(figsize=(2.0 + 2.1 * len(shown), 1.5 + 0.42 * len(systems)), layout="constrained")
-        for axes, label in zip(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown, strict=True):
+        side = max(1, min(len(shown), int((wide(2.0 + 2.1 * len(shown)) - 2.0) / 1.9)))  # panels of a row
+        down = -(-len(shown) // side)
+        figure = new_figure(2.0 + 2.1 * len(shown), 0.6 + (0.9 + 0.42 * len(systems)) * down)
+        panels = figure.subplots(down, side, sharey=True, squeeze=False).flat
+        for axes, label in zip(panels, shown, strict=False):
             _panel(axes, label, [cells.get((system, label)) for system in systems], systems)
+        for axes in [*panels][len(shown) :]:
+            axes.set_visible(False)
         first = figure.axes[0]
         towards = direction.replace("-to-", " → ")
         named = {**_NAMES, EACH: f"{_NAMES[EACH]}\n{towards}"}
         if (ONE, shown[0]) in cells:
             named[ONE] = f"{_NAMES[ONE]}: {cells[ONE, shown[0]]['heads']}\n{towards}"
-        first.set_yticks(range(len(systems)), [named[system] for system in systems], fontsize=8)
+        first.set_yticks(range(len(systems)), [named[system] for system in systems], fontsize=pt(8))
         first.set_ylim(len(systems) - 0.5, -1.1)
-        first.plot([], [], "o-", color=OURS, markersize=5, linewidth=1.6, label="ours, 95% interval")
-        first.plot([], [], "D", color=PAPER, markerfacecolor="none", markersize=4.5, label="Clark et al. 2019, bert-base-uncased")
-        figure.legend(loc="outside upper right", ncols=2, fontsize=8)
+        first.plot([], [], "o-", color=hue(0), markersize=5, linewidth=1.6, label="ours, 95% interval")
+        first.plot([], [], "D", color=hue(1), markerfacecolor="none", markersize=4.5, label="Clark et al. 2019, bert-base-uncased")
+        figure.legend(loc="outside upper right", ncols=across(2), fontsize=pt(8))
         fair = results.measures["coreference"].get("selection") == "crossfit"
         chosen = f"Heads are chosen on {'other documents than' if fair else 'the documents'} they are scored on"
         sign(figure, f"{max(row['n'] for row in cells.values()):,} mentions. {chosen}", results.signature)
@@ -126,13 +130,13 @@ def _panel(axes: Any, label: str, rows: Sequence[dict[str, Any] | None], systems
         value, low, high = (100 * row[name] for name in ("value", "low", "high")) if row else (float("nan"),) * 3
         mark(axes, y, value, low, high, known)
         if row and system == EACH:
-            axes.text(2, y + 0.3, row["heads"], fontsize=6.5, color="0.35", va="center")
+            axes.text(2, y + 0.3, row["heads"], fontsize=pt(6.5), color=grey(0.35), va="center")
         ours.append(percent(value))
         paper.append(percent(known))
     columns(axes, ours, paper)
     n = max((row["n"] for row in rows if row), default=0)
-    axes.set_title(f"{label} ({n:,})", fontsize=9, loc="left")
+    axes.set_title(f"{label} ({n:,})", fontsize=pt(9), loc="left")
     axes.set_xlim(0, 100)
     axes.set_xticks([0, 50, 100])
-    axes.set_xlabel("Antecedents found (%)", fontsize=8)
+    axes.set_xlabel("Antecedents found (%)", fontsize=pt(8))
     axes.tick_params(axis="y", length=0)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headscope.drawing.theme import sign, theme
+from headscope.drawing.look import pt
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.figures.panels import available, choose_kind, points, sample_size
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from headscope.drawing.figure import Drawing
 
 
 @dataclass(frozen=True)
@@ -98,20 +99,18 @@ def sizes(name: str, results: Results, kind: str) -> str:
     return sample_size(results, list(dict.fromkeys(panel.measure for panel in described(name, results, kind))), kind)
 
 
-def draw(name: str, results: Results, kind: str | None = None) -> Figure:
+def draw(name: str, results: Results, kind: str | None = None) -> Drawing:
     """A panel below the other: each point is a head, each line a layer mean with its 95% interval."""
-    from matplotlib.figure import Figure
-
     kind = choose_kind(results, [measure for measure in needs(name) if measure in results], kind)
     panels = described(name, results, kind)
     if not panels:
         raise RunError(f"the run has nothing that {name} shows for {kind} attention", "See what it has with headscope show")
     with theme():
-        figure = Figure(figsize=(7.6, 0.4 + 2.6 * len(panels)), layout="constrained")
+        figure = new_figure(7.6, 0.4 + 2.6 * len(panels))
         for axes, panel in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):
+            axes.set_title(panel.title, fontsize=pt(9), loc="left")
             points(axes, results, panel.measure, kind, panel.series, panel.baseline)
             axes.set_ylabel(panel.ylabel)
-            axes.set_title(panel.title, fontsize=9, loc="left")
             if panel.limits is not None:
                 low, high = panel.limits
                 axes.set_ylim(low - 0.02, high + 0.02)

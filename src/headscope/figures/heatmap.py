@@ -7,25 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.cells import Scale, write
-from headscope.drawing.theme import sign, theme
+from headscope.drawing.look import colour_map, pt, style, wide
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
+from headscope.figures.contests import WORDS
 from headscope.figures.panels import choose_kind, sample_size
 from headscope.results.quantities import find
 from headscope.results.results import BASELINES, Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from headscope.drawing.figure import Drawing
 
 NEEDS = ("relations",)
+_BESIDE, _CELL, _SMALLEST = 1.4, 0.42, 4.0  # inches beside the cells, and of a cell; points of digits
 
 
-def draw(results: Results, named: str, kind: str | None = None) -> Figure:
+def draw(results: Results, named: str, kind: str | None = None) -> Drawing:
     """One row per layer, one column per head; values are written in the cells where there is room.
 
     Where a value is negative, the scale has two colours that part at the baseline.
     """
-    from matplotlib.figure import Figure
-
     measure, quantity = find(results, named)
     kind = choose_kind(results, [measure], kind)
     rows = results[measure].where(quantity=quantity, kind=kind)
@@ -38,26 +39,27 @@ def draw(results: Results, named: str, kind: str | None = None) -> Figure:
     baselines = np.array(rows["baseline"], dtype=float)
     scale = Scale.of(grid, float(np.nanmean(baselines)) if np.isfinite(baselines).any() else None)
     with theme():
-        figure = Figure(figsize=(1.4 + 0.42 * heads, 1.2 + 0.34 * len(layers)), layout="constrained")
+        figure = new_figure(_BESIDE + _CELL * heads, 1.2 + 0.34 * len(layers))
         axes = figure.subplots()
         image = scale.draw(axes, grid, layers)
         title = quantity if results.layout.one_kind else f"{quantity} ({kind})"
-        if grid.size <= 400:
-            write(image, scale.digits(grid), 6)
+        size = min(pt(6), 72 * (wide(_BESIDE + _CELL * heads) - _BESIDE) / heads / 2.1)  # of three digits in a cell
+        if grid.size <= 400 and size >= _SMALLEST:
+            write(image, scale.digits(grid), size)
             title += scale.note
-        axes.set_title(title, fontsize=9, loc="left")
+        axes.set_title(title, fontsize=pt(9), loc="left")
         bar = figure.colorbar(image, ax=axes, shrink=0.8)
+        named = WORDS[measure][1] if measure in WORDS else quantity
         if scale.centre is not None:
-            bar.ax.axhline(scale.centre, color="black", linewidth=1)
-            bar.set_label(f"line: {BASELINES.get(measure, 'even attention')}", fontsize=7)
+            bar.ax.axhline(scale.centre, color=style().ink, linewidth=1)
+            named += f"; line: {BASELINES.get(measure, 'even attention')}"
+        bar.set_label(named, fontsize=pt(8))
         sign(figure, sample_size(results, [measure], kind, quantity), results.signature)
     return figure
 
 
-def draw_matrix(results: Results, kind: str | None = None, measure: str = "relations") -> Figure:
+def draw_matrix(results: Results, kind: str | None = None, measure: str = "relations") -> Drawing:
     """Accuracy above the best simple rule, of the better direction; lines separate layers."""
-    from matplotlib.figure import Figure
-
     table = results[measure]
     kinds = list(dict.fromkeys(table["kind"]))
     if not kinds or (kind is not None and kind not in kinds):
@@ -72,9 +74,9 @@ def draw_matrix(results: Results, kind: str | None = None, measure: str = "relat
         lift[at] = max(lift[at], row["lift"])
     bound = float(np.clip(np.abs(lift[np.isfinite(lift)]).max(), 0.01, 0.5))  # far below the rule is all the same
     with theme():
-        figure = Figure(figsize=(9.6, 1.4 + 0.2 * len(labels)), layout="constrained")
+        figure = new_figure(9.6, 1.4 + 0.2 * len(labels))
         axes = figure.subplots()
-        image = axes.imshow(lift, aspect="auto", cmap="PuOr_r", vmin=-bound, vmax=bound, interpolation="nearest")
+        image = axes.imshow(lift, aspect="auto", cmap=colour_map("PuOr_r"), vmin=-bound, vmax=bound, interpolation="nearest")
         starts = [column for column, (layer, _) in enumerate(heads) if column == 0 or heads[column - 1][0] != layer]
         for start in starts[1:]:
             axes.axvline(start - 0.5, color="white", linewidth=1.2)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.drawing.theme import SEQUENTIAL, sign, theme
-from headscope.drawing.words import INK, RED, SHADE, label, width_of
+from headscope.drawing.look import SEQUENTIAL, colour_map, pt, style, wide
+from headscope.drawing.theme import new_figure, sign, theme
+from headscope.drawing.words import label, width_of
 from headscope.figures.lines import check_drawable
 from headscope.gallery.grids import Grid
 from headscope.gallery.highlight import Highlight
@@ -16,7 +17,8 @@ from headscope.gallery.highlight import Highlight
 if TYPE_CHECKING:
     from jaxtyping import Float
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from headscope.drawing.figure import Drawing
 
 _ACROSS, _WIDTH = 4, 11.5  # panels of a row, and inches
 _LONGEST = 16  # letters of a word
@@ -24,20 +26,18 @@ FAR = 1.5  # times the rest: a diagonal as high as that does not set the scale, 
 _DIGITS = 0.24  # inches of a cell that has room for a number
 
 
-def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highlight | None = None) -> Figure:
+def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highlight | None = None) -> Drawing:
     """One heatmap per title; rows are influenced by columns. `n` says how much text that is: "12 words"."""
-    from matplotlib.figure import Figure
-
     check_drawable(panels.values())
     with theme():
         positions = max(len(grid.rows) for grid in panels.values())
-        room = 2.2 if len(panels) > 1 else 5.5
+        room = min(2.2 if len(panels) > 1 else 5.5, wide(_WIDTH) - 2.0)
         cell = float(np.clip(room / positions, 0.11, 0.32))
         words = max(width_of(label(word, _LONGEST), 8) for grid in panels.values() for word in grid.rows)
-        wide, tall = cell * positions + words + 0.95, cell * positions + words + 0.85
-        across = max(1, min(_ACROSS, len(panels), int(_WIDTH / wide)))
+        broad, tall = cell * positions + words + 0.95, cell * positions + words + 0.85
+        across = max(1, min(_ACROSS, len(panels), int(wide(_WIDTH) / broad)))
         down = -(-len(panels) // across)
-        figure = Figure(figsize=(max(across * wide, 3.4), down * tall + 0.25), layout="constrained")
+        figure = new_figure(max(across * broad, 3.4), down * tall + 0.25)
         axes = figure.subplots(down, across, squeeze=False).ravel()
         for place, (title, grid) in zip(axes, panels.items(), strict=False):
             _panel(figure, place, title, grid, cell, highlight or Highlight())
@@ -54,11 +54,11 @@ def scale_of(weights: Float[np.ndarray, "row column"]) -> tuple[float, bool]:
     return (apart, True) if most > FAR * apart > 0 else (most or 1.0, False)
 
 
-def _panel(figure: Figure, axes: Axes, title: str, grid: Grid, cell: float, highlight: Highlight) -> None:
+def _panel(figure: Drawing, axes: Axes, title: str, grid: Grid, cell: float, highlight: Highlight) -> None:
     from matplotlib.colors import to_rgb
 
     most, over = scale_of(grid.weights)
-    image = axes.imshow(grid.weights, cmap=SEQUENTIAL, vmin=0, vmax=most, interpolation="nearest")
+    image = axes.imshow(grid.weights, cmap=colour_map(SEQUENTIAL), vmin=0, vmax=most, interpolation="nearest")
     axes.grid(False)
     axes.spines[:].set_visible(False)
     size = float(np.clip(cell * 72 * 0.8, 5, 8))
@@ -66,20 +66,22 @@ def _panel(figure: Figure, axes: Axes, title: str, grid: Grid, cell: float, high
     axes.set_yticks(range(len(grid.rows)), [label(word, _LONGEST) for word in grid.rows], fontsize=size)
     axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
     axes.xaxis.set_label_position("top")
-    axes.set_xlabel(f"{title}\ninfluence of", fontsize=8, loc="left")
-    axes.set_ylabel("on", fontsize=8, loc="top", rotation=0)
+    axes.set_xlabel(f"{title}\ninfluence of", fontsize=pt(8), loc="left")
+    axes.set_ylabel("on", fontsize=pt(8), loc="top", rotation=0)
     for ticks, named in zip((axes.get_yticklabels(), axes.get_xticklabels()), highlight.words(grid), strict=True):
         for tick, red in zip(ticks, named, strict=True):
-            tick.set(color=RED if red else INK, fontweight="bold" if red else "normal")
+            tick.set(color=style().red if red else style().ink, fontweight="bold" if red else "normal")
     _outline(axes, grid, highlight)
     if grid.generated_from is not None:
         for tick in (*axes.get_yticklabels()[grid.generated_from :], *axes.get_xticklabels()[grid.generated_from :]):
-            tick.set_bbox({"facecolor": SHADE, "edgecolor": "none", "pad": 1.2})
+            tick.set_bbox({"facecolor": style().shade, "edgecolor": "none", "pad": 1.2})
     if cell >= _DIGITS:
         for (row, column), value in np.ndenumerate(grid.weights):
             ink = ink_on(to_rgb(image.cmap(image.norm(value))))
-            axes.text(column, row, _number(value), ha="center", va="center", fontsize=5.5, color=ink)
-    figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max" if over else "neither").ax.tick_params(labelsize=7)
+            axes.text(column, row, _number(value), ha="center", va="center", fontsize=pt(5.5), color=ink)
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, extend="max" if over else "neither")
+    bar.ax.tick_params(labelsize=pt(7))
+    bar.set_label("influence", fontsize=pt(7))
 
 
 def _outline(axes: Axes, grid: Grid, highlight: Highlight) -> None:
@@ -89,7 +91,7 @@ def _outline(axes: Axes, grid: Grid, highlight: Highlight) -> None:
 
     cells = [Rectangle((column - 0.5, row - 0.5), 1, 1) for row, column in zip(*np.nonzero(highlight.links(grid)), strict=True)]
     if cells:
-        axes.add_collection(PatchCollection(cells, facecolors="none", edgecolors=RED, linewidths=1.4), autolim=False)
+        axes.add_collection(PatchCollection(cells, facecolors="none", edgecolors=style().red, linewidths=1.4), autolim=False)
 
 
 def _number(value: float) -> str:

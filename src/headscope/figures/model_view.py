@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.heads import HeadId
-from headscope.drawing.theme import SEQUENTIAL, sign, theme
-from headscope.drawing.words import INK, label
+from headscope.drawing.look import SEQUENTIAL, colour_map, grey, pt, style, wide
+from headscope.drawing.theme import new_figure, sign, theme
+from headscope.drawing.words import label
 from headscope.figures.lines import check_drawable, colours_of
 from headscope.gallery.grids import Grid
 from headscope.gallery.highlight import Highlight
@@ -17,65 +18,67 @@ from headscope.gallery.highlight import Highlight
 if TYPE_CHECKING:
     from jaxtyping import Float
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from headscope.drawing.figure import Drawing
 
 LEAST = 0.05  # a fainter line cannot be seen in a thumbnail
 _SIDE, _GAP = 0.52, 0.09  # inches of a thumbnail, and between two
 _LEFT, _TOP, _BETWEEN = 0.42, 0.62, 0.5  # inches left of the thumbnails, above them, and between kinds of attention
 LONG = 40  # positions of a text whose lines can be told apart; maps of a longer one are drawn as heatmaps
+_MOST = 1.2  # inches from one thumbnail to the next
 _LONGEST = 110  # letters of the title
 
 
-def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Figure:
+def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Drawing:
     """A thumbnail per head: on the left the words that attend, on the right those attended to, and lines as dark as the
     weights.
 
     Of a text of more than 40 words, rows that attend to columns, coloured by the square root of the weight.
     """
-    from matplotlib.figure import Figure
-
     check_drawable(grids.values())
     kinds = list(dict.fromkeys(head.kind for head in grids))
-    step = _SIDE + _GAP
     across = max(head.head for head in grids) + 1
+    step = min(_MOST, (wide(_LEFT + across * (_SIDE + _GAP) + 0.1) - _LEFT - 0.1) / across)
+    side = step * _SIDE / (_SIDE + _GAP)
     layers = {kind: sorted({head.layer for head in grids if head.kind == kind}) for kind in kinds}
     tops = np.cumsum([0, *(len(layers[kind]) * step + _BETWEEN for kind in kinds)]) + _TOP
-    width, height = max(_LEFT + across * step + 0.1, 3.4), float(tops[-1]) - _BETWEEN + 0.35
+    width, height = wide(max(_LEFT + across * step + 0.1, 3.4)), float(tops[-1]) - _BETWEEN + 0.1
     with theme():
-        figure = Figure(figsize=(width, height))
+        figure = new_figure(width, height, layout=None)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         room = min(_LONGEST, int(width * 72 / 4.6))
-        axes.text(_LEFT, 0.16, label(title, room), fontsize=8, color=INK, va="center", parse_math=False)
+        axes.text(_LEFT, 0.16, label(title, room), fontsize=pt(8), color=style().ink, va="center", parse_math=False)
         for kind, top in zip(kinds, tops, strict=False):
             name = f"{kind} head" if len(kinds) > 1 else "head"
-            axes.text(_LEFT, top - 0.24, name, fontsize=7, color="0.4", va="center")
-            axes.text(_LEFT - 0.08, top - 0.08, "layer", fontsize=7, color="0.4", ha="right", va="center")
+            axes.text(_LEFT, top - 0.24, name, fontsize=pt(7), color=grey(0.4), va="center")
+            axes.text(_LEFT - 0.08, top - 0.08, "layer", fontsize=pt(7), color=grey(0.4), ha="right", va="center")
             for head in range(max(head_id.head for head_id in grids if head_id.kind == kind) + 1):
-                axes.text(_LEFT + head * step + _SIDE / 2, top - 0.08, str(head + 1), fontsize=7, color=INK, ha="center", va="center")
+                middle = _LEFT + head * step + side / 2
+                axes.text(middle, top - 0.08, str(head + 1), fontsize=pt(7), color=style().ink, ha="center", va="center")
             for row, layer in enumerate(layers[kind]):
-                middle = top + row * step + _SIDE / 2
-                axes.text(_LEFT - 0.08, middle, str(layer + 1), fontsize=7, color=INK, ha="right", va="center")
+                middle = top + row * step + side / 2
+                axes.text(_LEFT - 0.08, middle, str(layer + 1), fontsize=pt(7), color=style().ink, ha="right", va="center")
         places = {
             head: (_LEFT + head.head * step, float(tops[kinds.index(head.kind)]) + layers[head.kind].index(head.layer) * step)
             for head in grids
         }
         if max(max(grid.weights.shape) for grid in grids.values()) > LONG:
-            _maps(axes, grids, places)
+            _maps(axes, grids, places, side)
         else:
-            _lines(axes, grids, places, highlights or {})
+            _lines(axes, grids, places, side, highlights or {})
         axes.set_xlim(0, width)
         axes.set_ylim(height, 0)
         sign(figure, n, signature)
     return figure
 
 
-def _maps(axes: Axes, grids: Mapping[HeadId, Grid], places: Mapping[HeadId, tuple[float, float]]) -> None:
+def _maps(axes: Axes, grids: Mapping[HeadId, Grid], places: Mapping[HeadId, tuple[float, float]], side: float) -> None:
     for head, grid in grids.items():
         x, y = places[head]
-        extent = (x, x + _SIDE, y + _SIDE, y)
+        extent = (x, x + side, y + side, y)
         weights = np.sqrt(shrunk(grid.weights))
-        axes.imshow(weights, cmap=SEQUENTIAL, vmin=0, vmax=1, extent=extent, aspect="auto", interpolation="nearest")
+        axes.imshow(weights, cmap=colour_map(SEQUENTIAL), vmin=0, vmax=1, extent=extent, aspect="auto", interpolation="nearest")
 
 
 def shrunk(weights: Float[np.ndarray, "row column"], most: int = 64) -> Float[np.ndarray, "row column"]:
@@ -87,21 +90,25 @@ def shrunk(weights: Float[np.ndarray, "row column"], most: int = 64) -> Float[np
 
 
 def _lines(
-    axes: Axes, grids: Mapping[HeadId, Grid], places: Mapping[HeadId, tuple[float, float]], highlights: Mapping[HeadId, Highlight]
+    axes: Axes,
+    grids: Mapping[HeadId, Grid],
+    places: Mapping[HeadId, tuple[float, float]],
+    side: float,
+    highlights: Mapping[HeadId, Highlight],
 ) -> None:
     """The frames and lines of all heads, in inches from the upper left corner."""
     from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.patches import Rectangle
 
-    frames = [Rectangle(place, _SIDE, _SIDE) for place in places.values()]
-    axes.add_collection(PatchCollection(frames, facecolors="none", edgecolors="0.8", linewidths=0.5), autolim=False)
+    frames = [Rectangle(place, side, side) for place in places.values()]
+    axes.add_collection(PatchCollection(frames, facecolors="none", edgecolors=grey(0.8), linewidths=0.5), autolim=False)
     ends, weights, red = [], [], []
     for head, grid in grids.items():
         x, y = places[head]
-        heights = [y + _SIDE * (np.arange(size) + 0.5) / size for size in grid.weights.shape]
+        heights = [y + side * (np.arange(size) + 0.5) / size for size in grid.weights.shape]
         marked = highlights.get(head, Highlight()).links(grid)
         for row, column in zip(*np.nonzero(grid.weights >= LEAST), strict=True):
-            ends.append(((x + 0.02, heights[0][row]), (x + _SIDE - 0.02, heights[1][column])))
+            ends.append(((x + 0.02, heights[0][row]), (x + side - 0.02, heights[1][column])))
             weights.append(round(float(grid.weights[row, column]), 1) or LEAST)
             red.append(bool(marked[row, column]))
     colours = colours_of(np.array(weights), np.array(red, dtype=bool))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.drawing.theme import COLOURS, MARKERS
+from headscope.drawing.look import MARKERS, grey, hue, legend_beside
 from headscope.errors import RunError
 from headscope.results.results import Results
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COUNTED = {"relations": "words", "coreference": "mentions", "pronouns": "pronouns"}  # the cases of heads as classifiers
 
-_GREY, _DASHED = "0.35", (0, (4, 3))
+_DASHED = (0, (4, 3))
 _SAME = 0.005  # lines that are closer cannot be told apart
 
 
@@ -46,25 +46,25 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
     heads = results[measure].where(kind=kind)
     layers = results[f"{measure}_layers"].where(kind=kind)
     for number, (quantity, label) in enumerate(curves):
-        colour, marker = COLOURS[number], MARKERS[number]
+        colour, marker = hue(number), MARKERS[number]
         cloud, mean = heads.where(quantity=quantity), layers.where(quantity=quantity)
         shift = (number - (len(curves) - 1) / 2) * 0.12
         x = np.array(cloud["layer"]) + shift
         axes.plot(x, cloud["value"], marker, color=colour, markersize=3, alpha=0.55, markeredgewidth=0, linestyle="none")
         axes.fill_between(mean["layer"], mean["low"], mean["high"], color=colour, alpha=0.2, linewidth=0)
-        axes.plot(mean["layer"], mean["value"], color=colour, linewidth=1.6, label=label)
+        axes.plot(mean["layer"], mean["value"], color=colour, linewidth=1.6, marker=marker, markersize=4.5, label=label)
     if baseline is not None:
         evens = [np.array(layers.where(quantity=quantity)["baseline"], dtype=float) for quantity, _ in curves]
         for number, even in enumerate(evens):
             alike = [other for other, line in enumerate(evens) if np.allclose(line, even, atol=_SAME, equal_nan=True)]
             if alike[0] == number:
-                colour = COLOURS[number] if len(alike) == 1 < len(curves) else _GREY
+                colour = hue(number) if len(alike) == 1 < len(curves) else grey(0.35)
                 axes.plot(mean["layer"], even, color=colour, linewidth=1, linestyle=_DASHED)
-        axes.plot(mean["layer"], evens[0], color=_GREY, linewidth=1, linestyle=_DASHED, label=baseline, zorder=0)
+        axes.plot(mean["layer"], evens[0], color=grey(0.35), linewidth=1, linestyle=_DASHED, label=baseline, zorder=0)
     axes.set_xticks(sorted(set(heads["layer"])))
     axes.set_xlabel("Layer")
     axes.label_outer()
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside the axes: points may be anywhere
+    legend_beside(axes)
 
 
 def sample_size(results: Results, measures: Sequence[str], kind: str, quantity: str | None = None) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadId
-from headscope.drawing.theme import sign, theme
+from headscope.drawing.look import across, colour_map, pt, wide
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.drawing.words import label
 from headscope.errors import RunError
 from headscope.figures.panels import choose_kind
@@ -17,7 +18,7 @@ from headscope.results.gallery import Example
 from headscope.results.results import Results
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from headscope.drawing.figure import Drawing
 
 NEEDS = ("sequences",)
 MOST = 3  # heads
@@ -25,10 +26,8 @@ LABELLED = 60  # tokens of a map that has room for them
 _REMEDY = "Run again with --measures sequences --corpus repeats:20, whose sequences fit on a page"
 
 
-def draw(results: Results, kind: str | None = None, quantity: str = "induction") -> Figure:
+def draw(results: Results, kind: str | None = None, quantity: str = "induction") -> Drawing:
     """The maps of the heads with the highest scores, each on the text of the gallery that shows it best."""
-    from matplotlib.figure import Figure
-
     kind = choose_kind(results, list(NEEDS), kind)
     rows = sorted((row for row in results["sequences"].where(kind=kind, quantity=quantity) if row["n"]), key=lambda row: -row["value"])
     values = {HeadId(row["kind"], row["layer"] - 1, row["head"] - 1): row["value"] for row in rows}
@@ -38,19 +37,21 @@ def draw(results: Results, kind: str | None = None, quantity: str = "induction")
     if not shown:
         raise RunError(f"the gallery of the run has no text that shows {quantity}", _REMEDY)
     with theme():
-        figure = Figure(figsize=(0.6 + 3.2 * len(shown), 3.9), layout="constrained")
-        for axes, (head, example) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        side = across(len(shown))
+        down = len(shown) // side
+        figure = new_figure(0.6 + 3.2 * len(shown), min(3.9, 0.7 + wide(9.6) / side) * down)
+        for axes, (head, example) in zip(figure.subplots(down, side, squeeze=False).flat, shown, strict=True):
             weights = example.map / 65535
-            image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+            image = axes.imshow(weights, cmap=colour_map("Blues"), vmin=0, vmax=1, interpolation="nearest")
             tokens = results.gallery.texts[example.text]["source"]["tokens"] if results.gallery is not None else []
             if len(tokens) <= LABELLED:
                 names = [label(token) for token in tokens]
-                axes.set_xticks(range(len(names)), names, rotation=90, fontsize=3.5, parse_math=False)
-                axes.set_yticks(range(len(names)), names, fontsize=3.5, parse_math=False)
+                axes.set_xticks(range(len(names)), names, rotation=90, fontsize=pt(3.5), parse_math=False)
+                axes.set_yticks(range(len(names)), names, fontsize=pt(3.5), parse_math=False)
             axes.tick_params(length=0)
             axes.grid(visible=False)
             axes.set_xlabel("attended to")
-            axes.set_title(f"Head {called[head]}: {quantity} {values[head]:.2f}", fontsize=9, loc="left")
+            axes.set_title(f"Head {called[head]}: {quantity} {values[head]:.2f}", fontsize=pt(9), loc="left")
         figure.axes[0].set_ylabel("attending")
         figure.colorbar(image, ax=figure.axes, shrink=0.7, label="attention weight")
         sign(figure, f"{len({example.text for _, example in shown})} of {rows[0]['n']} texts", results.signature)

@@ -48,13 +48,33 @@ class Highlight:
 
 
 def find_highlight(named: Iterable[str], relation: str | None, queries: Encoded, keys: Encoded) -> Highlight:
-    """The links that are named by their words, and those of an annotated relation."""
-    links = find_pairs(named, queries, keys)
+    """The links that are named by their words or by a relation of the text, and those of an annotated `relation`."""
+    words, relations = _split(list(named), queries, keys)
+    links = find_pairs(words, queries, keys)
+    for label in relations:
+        links = Highlight(links.pairs | find_relation(label, queries).pairs)
     if relation is None:
         return links
     if queries is not keys:
         raise RunError(f"{relation} is between words of one text, and the head attends from one text to another", "Use --highlight")
     return Highlight(links.pairs | find_relation(relation, queries).pairs)
+
+
+def _split(named: list[str], queries: Encoded, keys: Encoded) -> tuple[list[str], list[str]]:
+    """Names of words and pairs, and those of relations: what is no word of the text, but a relation that it has."""
+    relations = [] if queries is not keys else [name for name in named if not _is_word(name, queries) and _is_relation(name, queries)]
+    return [name for name in named if name not in relations], relations
+
+
+def _is_word(name: str, side: Encoded) -> bool:
+    return any(word.form.casefold() == name.strip().casefold() for word in side.words)
+
+
+def _is_relation(name: str, side: Encoded) -> bool:
+    try:
+        return bool(find_relation(name, side).pairs)
+    except RunError:
+        return False
 
 
 def find_pairs(named: Iterable[str], queries: Encoded, keys: Encoded) -> Highlight:

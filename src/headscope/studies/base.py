@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -18,11 +18,11 @@ from headscope.core.timing import JobProgress
 from headscope.errors import RunError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from torch.nn import Module
 
     from headscope.core.state import States
     from headscope.corpora import Corpus
+    from headscope.drawing.figure import Drawing
     from headscope.encoding.texts import Encoded
     from headscope.engine.shards import Progress
     from headscope.models.model import Model
@@ -255,7 +255,7 @@ class Study:
         """The title and the table of a further comparison, None if this kind has none; a RunError says why not."""
         return None
 
-    def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure | None:
+    def draw_compared(self, results: Sequence[Results], change: bool = False) -> Drawing | None:
         """A figure of studies side by side in place of the usual one, if this kind has one; `change` asks for
         changes, not scores.
         """
@@ -263,9 +263,13 @@ class Study:
             raise RunError("change is for what studies of ablation score without each head", "Leave it out")
         return None
 
-    def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Figure:
-        """One of its figures."""
-        drawn: Figure = self._imported("figures", figure.draw)(results, *args, **choices)
+    def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Drawing:
+        """One of its figures, with a caption that begins with what it shows."""
+        return self.captioned(figure, self._imported("figures", figure.draw)(results, *args, **choices))
+
+    def captioned(self, figure: StudyFigure, drawn: Drawing) -> Drawing:
+        """One of its figures, once drawn, with what it shows at the start of its caption."""
+        drawn.caption = replace(drawn.caption, about=f"{figure.line} (headscope {self.verb})")
         return drawn
 
     def usual_folder(self, spec: StudySpec) -> Path:

@@ -9,6 +9,7 @@ RUN_FIGURES = {
     "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
     "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
     "clark4": "Clark et al. 2019, Figure 4: entropy by layer (entropy)",
+    "clark5": "Clark et al. 2019, Figure 5: the heads that exceed a simple rule by most, each on a sentence (relations, coreference)",
     "sinks": "attention to the first token and where sinks are, by layer (sinks)",
     "sequences": "induction, duplicate-token and previous-token scores of every head, by layer (sequences)",
     "stripes": "maps of the strongest induction heads on a repeated sequence (sequences, on --corpus repeats:20)",

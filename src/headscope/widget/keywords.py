@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headscope.drawing.look import find_look, using
 from headscope.errors import RunError
 from headscope.results.signature import versions
 from headscope.results.table import Table
@@ -73,13 +74,16 @@ class KeywordView:
         learnt = f"{trained.corpus}:{trained.texts}"
         return f"headscope:{versions()['headscope']}|model:{trained.model}@{trained.fingerprint[:8]}|learnt:{learnt}|text:{digest}"
 
-    def plot(self) -> Figure:
-        """The text shaded by weight, its best phrases underlined and listed, as a matplotlib figure."""
+    def plot(self, **options: Any) -> Figure:
+        """The text shaded by weight, its best phrases underlined and listed, as a matplotlib figure with the `options`
+        of all figures.
+        """
         from headscope.studies.keywords.figures import shaded_text
 
         if len(self.texts) > 1:
             raise RunError(f"a picture shows one text, not {len(self.texts):,}", "Write a page: -o page.html")
-        return shaded_text(self.texts[0], self.top, self.signature)
+        with using(find_look(options)):
+            return shaded_text(self.texts[0], self.top, self.signature)
 
     def page(self) -> str:
         """One HTML page that works offline."""
@@ -87,9 +91,9 @@ class KeywordView:
 
         return page(self.texts, self.top, self.signature)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a page (.html) or a picture (.svg, .pdf, .png), and return where it is."""
-        return save_view(path, self.page, self.plot)
+    def save(self, path: str | Path, **options: Any) -> Path:
+        """Write a page (.html) or a picture (.svg, .pdf, .png) with the `options` of figures; return where it is."""
+        return save_view(path, self.page, self.plot, options)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, which can run nothing."""

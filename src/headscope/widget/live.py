@@ -17,6 +17,7 @@ class LiveView(anywidget.AnyWidget):
 
     _esm = bundle()
     data = traitlets.Dict().tag(sync=True)
+    fallback = traitlets.Unicode("").tag(sync=True)  # the name of the page that stands for the widget until it is drawn
     head = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # the chosen one of a run
 
     def __init__(

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from html import escape
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,22 +57,54 @@ class Shown(ABC):
 
         return LiveView(plain(self.data()), self.bytes_of, self.influence_of)
 
-    def _repr_html_(self) -> str:
-        """The page in a frame of its own, which can run scripts and save files, and reach nothing around it."""
+    def _repr_html_(self, lazy: bool = False) -> str:
+        """The page in a frame of its own, which can run scripts and save files, and reach nothing around it; a `lazy`
+        frame is loaded when it is scrolled to.
+        """
         page = self.frame_page() if live() else self.page()
+        when = ' loading="lazy"' if lazy else ""
         return (
-            f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts allow-downloads" title="headscope"'
+            f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts allow-downloads" title="headscope"{when}'
             f' style="width:100%;height:{self.height}px;border:0;resize:vertical;overflow:auto"></iframe>'
         )
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+    def _live(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What shows the live widget, and metadata: Colab's say where to find the code of widgets."""
+        shown = self.widget._repr_mimebundle_()
+        data, metadata = shown if isinstance(shown, tuple) else (shown, {})
+        return {kind: value for kind, value in (data or {}).items() if kind != "text/plain"}, metadata
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """The widget for a notebook with a kernel, the page for where there is none, a line for a terminal."""
-        bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        if live():
-            shown = self.widget._repr_mimebundle_()
-            live_bundle = shown[0] if isinstance(shown, tuple) else shown
-            bundle = {**{kind: value for kind, value in (live_bundle or {}).items() if kind != "text/plain"}, **bundle}
-        return bundle
+        static = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        if not live():
+            return static, {}
+        data, metadata = self._live()
+        return {**data, **static}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Show the page, and then the live widget, which hides the page once it is drawn.
+
+        They are two outputs, since of one output that has a widget, nbconvert writes the widget alone: a page that is
+        read offline, where no widget can be loaded, would be blank.
+        """
+        display: Any = import_module("IPython.display").display
+
+        if not (live() and _has_kernel()):
+            display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
+            return
+        data, metadata = self._live()
+        self.widget.fallback = name = f"headscope-{self.widget.model_id}"
+        page = f'<div data-fallback="{name}">{self._repr_html_(lazy=True)}</div>'
+        display({"text/plain": repr(self), "text/html": page}, raw=True)
+        display({**data, "text/plain": ""}, metadata=metadata, raw=True)
+
+
+def _has_kernel() -> bool:
+    """Whether a notebook is what displays things, and not a terminal."""
+    from IPython.core.getipython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
 
 
 def live() -> bool:
@@ -87,13 +120,17 @@ def suffix_of(path: Path) -> str:
     return suffix
 
 
-def save_view(path: str | Path, page: Callable[[], str], figure: Callable[[], Figure]) -> Path:
-    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return where it is."""
+def save_view(path: str | Path, page: Callable[[], str], figure: Callable[..., Figure], options: Mapping[str, Any]) -> Path:
+    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return where it is; `options` are those of
+    all figures.
+    """
     target = Path(path)
     if suffix_of(target) == "html":
+        if options:
+            raise RunError(f"{next(iter(options))} is for figures", "Use a name that ends in .svg, .pdf or .png, or leave it out")
         write_atomically(target, page().encode())
     else:
         from headscope.drawing.theme import save
 
-        save(figure(), target)
+        save(figure(**options), target)
     return target

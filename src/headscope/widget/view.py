@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from headscope.core.batch import WORD
 from headscope.core.document import Document
 from headscope.core.heads import HeadId, Kind
+from headscope.drawing.look import find_look, using
 from headscope.engine.typed_text import typed, write_on
 from headscope.errors import RunError
 from headscope.gallery.grids import Grid, Level, Specials, check, grid, sides
@@ -42,8 +44,8 @@ from headscope.widget.shown import PICTURES, Shown, save_view, suffix_of
 if TYPE_CHECKING:
     import numpy as np
     from jaxtyping import Float
-    from matplotlib.figure import Figure
 
+    from headscope.drawing.figure import Drawing
     from headscope.views.text import Maps
 
 BESIDE = 1_000_000  # bytes of maps that a notebook keeps beside a live view
@@ -207,10 +209,17 @@ class View(Shown):
         kept = self._looked.maps
         return kept if all(head in kept for head in heads) else look(self.model, self.text, heads)
 
-    def figure(self) -> Figure:
+    def figure(self, **options: Any) -> Drawing:
         """Heatmaps of influence, thumbnails of all heads, or the heads that were named in the manner of Clark et
-        al.'s Figure 5.
+        al.'s Figure 5. `options` are those of all figures: `width`, `font_size`, `style`, `signature`.
         """
+        with using(find_look(options)):
+            figure = self._figure()
+        what = "attention of heads" if not self.measures else f"influence between words by {', '.join(self.measures)}"
+        figure.caption = replace(figure.caption, about=f"{what} of {self.model.name} in “{opening_of(self.text, 60)}”")
+        return figure
+
+    def _figure(self) -> Drawing:
         from headscope.figures import influence, lines, model_view
 
         read = [side for side in (self.text, self.text.target) if side is not None]
@@ -228,11 +237,11 @@ class View(Shown):
             return model_view.draw(grids, opening_of(self.text, 30), size, self.signature, highlights)
         return lines.draw(grids, size, self.signature, highlights)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the view as a page (.html) that works offline, or its figure (.svg, .pdf, .png), and return where it
-        is.
+    def save(self, path: str | Path, **options: Any) -> Path:
+        """Write the view as a page (.html) that works offline, or its figure (.svg, .pdf, .png) with the `options` of
+        all figures, and return where it is.
         """
-        return save_view(path, self.page, self.figure)
+        return save_view(path, self.page, self.figure, options)
 
     def notes(self, path: str | Path | None = None) -> list[str]:
         """What a reader should know of the text, and of the file if the view is saved as `path`; nothing if all is

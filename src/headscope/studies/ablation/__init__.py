@@ -9,8 +9,7 @@ from headscope.errors import RunError
 from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from headscope.drawing.figure import Drawing
     from headscope.results.results import Results
     from headscope.results.table import Table
     from headscope.studies.replicates import ReplicatedTables
@@ -113,7 +112,7 @@ class AblationStudy(Study):
 
         return "what is lost without each head, on the one and on the other: correlation over heads", task_correlations(results)
 
-    def draw_compared(self, results: Sequence[Results], change: bool = False) -> Figure:
+    def draw_compared(self, results: Sequence[Results], change: bool = False) -> Drawing:
         """The scores without each head on each task, or with `change` what is lost of them in percent."""
         from headscope.studies.ablation.tasks import draw_tasks
 

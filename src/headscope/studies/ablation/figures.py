@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.drawing.cells import Scale, write
-from headscope.drawing.theme import COLOURS, sign, theme
+from headscope.drawing.look import grey, hue, legend_beside, pt
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.results.table import Table
 from headscope.studies.ablation.findings import LOWER, SURE, base_score, within
@@ -15,18 +16,16 @@ from headscope.studies.ablation.pruning_curves import MOST_FIRST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
+    from headscope.drawing.figure import Drawing
     from headscope.results.results import Results
 
 _ORDERS = {"importance": "by importance", "drop": "by measured loss"}
 
 
-def heads(results: Results, kind: str | None = None) -> Figure:
+def heads(results: Results, kind: str | None = None) -> Drawing:
     """Table 1: how the score changes without each head; cells that are sure (p < .01) have a frame."""
-    from matplotlib.figure import Figure
-
     table = results["ablation"]
     kinds = list(dict.fromkeys(table["kind"]))
     if kind is not None and kind not in kinds:
@@ -37,12 +36,13 @@ def heads(results: Results, kind: str | None = None) -> Figure:
     parts = [table.where(kind=name) for name in shown]
     tall = [len(set(part["layer"])) for part in parts]
     with theme():
-        figure = Figure(figsize=(1.6 + 0.46 * max(table["head"]), 0.9 + sum(0.34 * rows + 0.5 for rows in tall)), layout="constrained")
+        figure = new_figure(1.6 + 0.46 * max(table["head"]), 0.9 + sum(0.34 * rows + 0.5 for rows in tall))
         for axes, name, part in zip(figure.subplots(len(parts), 1, squeeze=False, height_ratios=tall)[:, 0], shown, parts, strict=True):
             image = _grid(axes, part, scale)
             of_kind = f" ({name})" if len(kinds) > 1 else ""
-            axes.set_title(f"{score} without the head, minus with it{of_kind}{scale.note}", fontsize=9, loc="left")
-        figure.colorbar(image, ax=figure.axes, shrink=0.8)
+            axes.set_title(f"{score} without the head, minus with it{of_kind}{scale.note}", fontsize=pt(9), loc="left")
+        worse = "the score falls without the head" if score not in LOWER else "the score rises without the head"
+        figure.colorbar(image, ax=figure.axes, shrink=0.8).set_label(f"difference in {score}; red: {worse}", fontsize=pt(8))
         whole = f"{score} of the whole model: {base_score(results):.4g}"
         sign(figure, f"{max(table['n']):,} texts. {whole}. Framed: p < {SURE} by {table['test'][0]}, one head at a time", results.signature)
     return figure
@@ -64,35 +64,31 @@ def _grid(axes: Axes, table: Table, scale: Scale) -> AxesImage:
     return image
 
 
-def histogram(results: Results, kind: str | None = None) -> Figure:
+def histogram(results: Results, kind: str | None = None) -> Drawing:
     """How many heads change the score by how much."""
-    from matplotlib.figure import Figure
-
     table = results["ablation"]
     kinds = [kind] if kind is not None else list(dict.fromkeys(table["kind"]))
     with theme():
-        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+        figure = new_figure(6.4, 3.0)
         axes = figure.subplots()
         values = [[value for value in table.where(kind=name)["difference"] if value == value] for name in kinds]
-        axes.hist(values, bins=30, color=list(COLOURS[: len(kinds)]), stacked=True, label=kinds)
-        axes.axvline(0, color="0.35", linewidth=1, linestyle=(0, (4, 3)))
+        axes.hist(values, bins=30, color=[hue(number) for number in range(len(kinds))], stacked=True, label=kinds)
+        axes.axvline(0, color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xlabel(f"{results.manifest['settings']['score']} without the head, minus with it")
         axes.set_ylabel("Heads")
         if len(kinds) > 1:
-            axes.legend(fontsize=8)
+            axes.legend(fontsize=pt(8))
         sign(figure, f"{max(table['n']):,} texts", results.signature)
     return figure
 
 
-def pruning(results: Results, kind: str | None = None) -> Figure:
+def pruning(results: Results, kind: str | None = None) -> Drawing:
     """Figure 3: the score with more and more heads gone, in several orders; orders of chance in grey."""
-    from matplotlib.figure import Figure
-
     table = results["pruning"]
     base = table["score"][0] - table["difference"][0]  # of the texts that curves are tried on, not of all texts
     least, most = within(results.manifest["settings"]["score"])
     with theme():
-        figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+        figure = new_figure(6.4, 3.4)
         axes = figure.subplots()
         for order in reversed(list(dict.fromkeys(table["order"]))):
             rows = table.where(order=order)
@@ -100,43 +96,41 @@ def pruning(results: Results, kind: str | None = None) -> Figure:
             values = [base, *rows["score"]]
             plain = order.removesuffix(MOST_FIRST)
             if plain not in _ORDERS:
-                axes.plot(share, values, color="0.7", linewidth=1, label="by chance" if order == "random 1" else None)
+                axes.plot(share, values, color=grey(0.7), linewidth=1, label="by chance" if order == "random 1" else None)
                 continue
-            colour = COLOURS[list(_ORDERS).index(plain)]
+            colour = hue(list(_ORDERS).index(plain))
             if plain != order:
                 axes.plot(share, values, color=colour, linewidth=1.2, linestyle=(0, (2, 2)), label=f"{_ORDERS[plain]}{MOST_FIRST}")
                 continue
             low, high = (np.clip([base, *np.add(base, rows[bound])], least, most) for bound in ("low", "high"))
             axes.fill_between(share, low, high, color=colour, alpha=0.2, linewidth=0)
             axes.plot(share, values, color=colour, marker="o", markersize=3, linewidth=1.6, label=_ORDERS[order])
-        axes.axhline(base, color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="all heads")
+        axes.axhline(base, color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)), label="all heads")
         axes.set_xlabel("Heads switched off (%)")
         axes.set_ylabel(results.manifest["settings"]["score"])
-        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))  # beside it: curves may be anywhere
+        legend_beside(axes)
         sign(figure, f"{max(table['n']):,} texts", results.signature)
     return figure
 
 
-def importance(results: Results, kind: str | None = None) -> Figure:
+def importance(results: Results, kind: str | None = None) -> Drawing:
     """Importance of each head beside what the score loses without it."""
-    from matplotlib.figure import Figure
-
     table, lost = results["importance"], results["ablation"]
     better = -1 if results.manifest["settings"]["score"] in LOWER else 1
     drop = {(row["kind"], row["layer"], row["head"]): -better * row["difference"] for row in lost}
     with theme():
-        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        figure = new_figure(6.4, 3.6)
         axes = figure.subplots()
         for number, name in enumerate(dict.fromkeys(table["kind"])):
             rows = list(table.where(kind=name))
             axes.plot(
                 [row["importance"] for row in rows], [drop[row["kind"], row["layer"], row["head"]] for row in rows], "o",
-                markersize=3.5, alpha=0.7, color=COLOURS[number], label=name, linestyle="none",
+                markersize=3.5, alpha=0.7, color=hue(number), label=name, linestyle="none",
             )  # fmt: skip
-        axes.axhline(0, color="0.35", linewidth=1, linestyle=(0, (4, 3)))
+        axes.axhline(0, color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xlabel("Importance, from gradients")
         axes.set_ylabel(f"{results.manifest['settings']['score']}: how much worse without the head")
         if len(set(table["kind"])) > 1:
-            axes.legend(fontsize=8)
+            axes.legend(fontsize=pt(8))
         sign(figure, f"{max(table['n']):,} texts", results.signature)
     return figure

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.theme import COLOURS, sign, theme
+from headscope.drawing.look import grey, hue, pt
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.results.table import Table
 from headscope.stats.correlation import pearson, spearman
@@ -17,8 +18,8 @@ from headscope.studies.ablation.findings import LOWER, base_score
 if TYPE_CHECKING:
     from jaxtyping import Float64
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from headscope.drawing.figure import Drawing
     from headscope.results.results import Results
 
     Place = tuple[str, int, int]
@@ -89,14 +90,12 @@ def _permuted(values: Float64[np.ndarray, "head"], others: Float64[np.ndarray, "
     return float((1 + (chance >= correlation - 1e-12).sum()) / (times + 1))
 
 
-def draw_tasks(studies: Sequence[Results], change: bool = False) -> Figure:
+def draw_tasks(studies: Sequence[Results], change: bool = False) -> Drawing:
     """One histogram per task, and below, for each pair of tasks, one point per head.
 
     Axes are scores without the head, with lines at the score of the whole model; with `change` the share of the
     score that is lost, in percent: above 0 the model is worse without the head.
     """
-    from matplotlib.figure import Figure
-
     named = named_studies(studies)
     if change:
         tasks = {name: {place: 100 * value for place, value in lost.items()} for name, lost in losses(studies, relative=True).items()}
@@ -107,24 +106,24 @@ def draw_tasks(studies: Sequence[Results], change: bool = False) -> Figure:
     pairs = list(combinations(tasks, 2))[:_PAIRS]
     correlations = task_correlations(studies)
     with theme():
-        figure = Figure(figsize=(max(6.8, 3.0 * len(pairs)), 1.25 * len(tasks) + 3.3), layout="constrained")
+        figure = new_figure(max(6.8, 3.0 * len(pairs)), 1.25 * len(tasks) + 3.3)
         halves: Any = figure.subfigures(2, 1, height_ratios=[1.25 * len(tasks) + 0.2, 3.0])
         rows = halves[0].subplots(len(tasks), 1, sharex=change, squeeze=False)[:, 0]
         for number, (axes, (name, values)) in enumerate(zip(rows, tasks.items(), strict=True)):
-            axes.hist([*values.values()], bins=60, color=COLOURS[number % len(COLOURS)])
-            axes.axvline(wholes[name], color="0.35", linewidth=1, linestyle=_DASHED)
+            axes.hist([*values.values()], bins=60, color=hue(number))
+            axes.axvline(wholes[name], color=grey(0.35), linewidth=1, linestyle=_DASHED)
             axes.set_yscale("symlog", linthresh=1)
             axes.set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
             axes.set_ylabel("Heads")
-            axes.set_xlabel(labels[name], fontsize=8)
+            axes.set_xlabel(labels[name], fontsize=pt(8))
             axes.tick_params(labelbottom=True)
         for axes, (first, second) in zip(halves[1].subplots(1, len(pairs), squeeze=False)[0], pairs, strict=True):
             _pair(axes, tasks[first], tasks[second])
-            axes.axvline(wholes[first], color="0.35", linewidth=0.8, linestyle=_DASHED)
-            axes.axhline(wholes[second], color="0.35", linewidth=0.8, linestyle=_DASHED)
-            axes.set_xlabel(labels[first], fontsize=8)
-            axes.set_ylabel(labels[second], fontsize=8)
-            axes.set_title(_told(correlations.where(first=first, second=second, method="pearson")), fontsize=8)
+            axes.axvline(wholes[first], color=grey(0.35), linewidth=0.8, linestyle=_DASHED)
+            axes.axhline(wholes[second], color=grey(0.35), linewidth=0.8, linestyle=_DASHED)
+            axes.set_xlabel(labels[first], fontsize=pt(8))
+            axes.set_ylabel(labels[second], fontsize=pt(8))
+            axes.set_title(_told(correlations.where(first=first, second=second, method="pearson")), fontsize=pt(8))
         texts = ", ".join(f"{max(results['ablation']['n']):,}" for results in studies)
         note = "Dashed: the whole model. r: of what is lost without each head; p: by permutation"
         sign(figure, f"{texts} texts. {note}", "|".join(results.signature for results in studies))
@@ -137,9 +136,9 @@ def _pair(axes: Axes, first: Values, second: Values) -> None:
     for number, kind in enumerate(kinds):
         heads = [place for place in first if place[0] == kind]
         x, y = [first[head] for head in heads], [second[head] for head in heads]
-        axes.scatter(x, y, s=10, alpha=0.7, color=COLOURS[number], label=kind, linewidths=0)
+        axes.scatter(x, y, s=10, alpha=0.7, color=hue(number), label=kind, linewidths=0)
     if len(kinds) > 1:
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=pt(7))
 
 
 def _told(correlations: Table) -> str:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
+from headscope.drawing.look import MARKERS, across, grey, hue, legend_beside, narrow, pt, style
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.errors import RunError
 from headscope.stats.layers import shares_of_gain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from headscope.drawing.figure import Drawing
     from headscope.results.results import Results
     from headscope.results.table import Table
 
@@ -24,7 +25,6 @@ SHOWN = 4  # examples in one figure
 _POINTS = ("expected layer", "centre of gravity of the mix")
 _DOUBTFUL = "expected layer that means nothing"
 _OPEN = "An expected layer means nothing where layers add nothing that is clear of 0"
-_PAPER = {"facecolor": "white", "alpha": 0.85, "pad": 0.6, "linewidth": 0}
 _NAMES = {
     "pos": "Part of speech", "constituents": "Constituents", "deps": "Dependencies", "entities": "Entities", "srl": "Semantic roles",
     "coref": "Coreference", "spr": "Proto-roles", "relations": "Relations",
@@ -41,14 +41,12 @@ def _size(results: Results) -> str:
     return ", ".join(f"{row['n']:,} {row['task']}" for row in rows) + f" targets; {results['edge_scores']['seeds'][0]} seeds"
 
 
-def order(results: Results, kind: str | None = None) -> Figure:
+def order(results: Results, kind: str | None = None) -> Drawing:
     """Figure 1: tasks by expected layer, with the centre of gravity of their mix, and F1 without and with layers."""
-    from matplotlib.figure import Figure
-
     rows = list(results["edge_tasks"])
     last = max(results["edge_mix"]["layer"])
     with theme():
-        figure = Figure(figsize=(7.2, 1.5 + 0.42 * len(rows)), layout="constrained")
+        figure = new_figure(7.2, 1.5 + 0.42 * len(rows))
         axes, text = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1.5))
         axes.set_xlim(-0.5, last + 0.5)
         axes.set_xticks(range(last + 1))
@@ -57,16 +55,16 @@ def order(results: Results, kind: str | None = None) -> Figure:
             _dot(axes, row, "centre", "centre_low", "centre_high", place + 0.12, 1)
             worth = f"{100 * row['embeddings']:.1f} → {100 * row['all_layers']:.1f}"
             share = "" if math.isnan(row["control"]) else f"   ({100 * row['control']:.1f})"
-            text.text(0.02, place, worth + share, va="center", fontsize=8, transform=text.get_yaxis_transform())
+            text.text(0.02, place, worth + share, va="center", fontsize=pt(8), transform=text.get_yaxis_transform())
         axes.set_yticks(range(len(rows)), [named(row["task"]) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel("Layer")
         known = {label: handle for handle, label in reversed(list(zip(*axes.get_legend_handles_labels(), strict=True)))}
         shown = [label for label in (*_POINTS, _DOUBTFUL) if label in known]
-        figure.legend([known[label] for label in shown], shown, fontsize=8, loc="outside upper left", ncols=3)
-        text.set_title(
-            "F1 × 100: layer 0 → all" + ("   (control)" if any(not math.isnan(row["control"]) for row in rows) else ""), fontsize=8
-        )
+        figure.legend([known[label] for label in shown], shown, fontsize=pt(8), loc="outside upper left", ncols=across(3))
+        heading = "F1 × 100:\nlayer 0 → all" if narrow() else "F1 × 100: layer 0 → all"
+        controlled = any(not math.isnan(row["control"]) for row in rows)
+        text.set_title(heading + ("   (control)" if controlled else ""), fontsize=pt(8))
         text.axis("off")
         sign(figure, _size(results) + (f". {_OPEN}" if any(map(_doubtful, rows)) else ""), results.signature)
     return figure
@@ -81,7 +79,7 @@ def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: fl
     """A point with its interval; one that lies outside is an arrow at the edge, with its value; one that means
     nothing is an open grey point without an interval.
     """
-    colour = "0.55" if doubtful else COLOURS[number]
+    colour = grey(0.55) if doubtful else hue(number)
     least, most = axes.get_xlim()
     if not math.isnan(row[low]) and not doubtful:
         axes.plot([max(row[low], least), min(row[high], most)], [y, y], color=colour, linewidth=1.4, solid_capstyle="butt")
@@ -89,42 +87,42 @@ def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: fl
         return
     place = min(max(row[value], least), most)
     marker = MARKERS[number] if place == row[value] else ">" if place == most else "<"
-    label, fill = (_DOUBTFUL, "white") if doubtful else (_POINTS[number], colour)
+    label, fill = (_DOUBTFUL, style().paper) if doubtful else (_POINTS[number], colour)
     axes.plot([place], [y], marker, color=colour, markerfacecolor=fill, markersize=5, linestyle="none", label=label, clip_on=False)
     if place != row[value]:
-        axes.text(place, y - 0.2, f"{row[value]:.1f} ", fontsize=7, ha="right" if place == most else "left", va="center", color=colour)
+        axes.text(place, y - 0.2, f"{row[value]:.1f} ", fontsize=pt(7), ha="right" if place == most else "left", va="center", color=colour)
 
 
-def layers(results: Results, kind: str | None = None) -> Figure:
+def layers(results: Results, kind: str | None = None) -> Drawing:
     """Figure 2 (A.3): mixing weights and what each layer adds to the score, side by side, one row per task."""
-    from matplotlib.figure import Figure
-
     rows = list(results["edge_tasks"])
     with theme():
-        figure = Figure(figsize=(7.2, 0.9 + 1.15 * len(rows)), layout="constrained")
+        figure = new_figure(7.2, 0.9 + 1.15 * len(rows))
         grid = figure.subplots(len(rows), 2, squeeze=False, sharex=True)
         for (left, right), row in zip(grid, rows, strict=True):
             mix = results["edge_mix"].where(task=row["task"])
-            _bars(left, mix["layer"], mix["weight"], mix["low"], mix["high"], COLOURS[0])
-            left.axvline(row["centre"], color="0.2", linewidth=1, linestyle=(0, (4, 3)))
-            left.set_ylabel(named(row["task"]), fontsize=8)
+            _bars(left, mix["layer"], mix["weight"], mix["low"], mix["high"], hue(0))
+            left.axvline(row["centre"], color=grey(0.2), linewidth=1, linestyle=(0, (4, 3)))
+            left.set_ylabel(named(row["task"]), fontsize=pt(8))
             _say(left, f"centre {row['centre']:.2f}, K(s) {row['k_mix']:.2f}")
             scores = results["edge_scores"].where(task=row["task"], probe="cumulative")
             curve = np.array(scores["score"])
             gain = float(curve.max() - curve[0]) or math.nan
             low, high = (np.array(scores[name][1:]) / gain for name in ("adds_low", "adds_high"))
-            _bars(right, scores["layer"][1:], shares_of_gain(curve), low, high, "0.6" if _doubtful(row) else COLOURS[1])
+            _bars(right, scores["layer"][1:], shares_of_gain(curve), low, high, grey(0.6) if _doubtful(row) else hue(1))
             told = "no expected layer" if math.isnan(row["expected_layer"]) else f"expected layer {row['expected_layer']:.2f}"
             if _doubtful(row):
                 told += "" if math.isnan(row["expected_layer"]) else " (means nothing)"
             elif 0 <= row["expected_layer"] <= len(curve):
-                right.axvline(row["expected_layer"], color="0.2", linewidth=1, linestyle=(0, (4, 3)))
+                right.axvline(row["expected_layer"], color=grey(0.2), linewidth=1, linestyle=(0, (4, 3)))
             _say(right, told + ("" if math.isnan(row["k_scores"]) else f", K(Δ) {row['k_scores']:.2f}"))
-        for axes, title in zip(grid[0], ("Mixing weights s", "Score added Δ, share of the gain"), strict=True):
-            axes.set_title(title, fontsize=9, loc="left")
+        for axes, title in zip(
+            grid[0], ("Mixing weights s", "Score added Δ" if narrow() else "Score added Δ, share of the gain"), strict=True
+        ):
+            axes.set_title(title, fontsize=pt(9), loc="left")
         for axes in grid[-1]:
             axes.set_xlabel("Layer (0: embeddings)")
-            axes.set_xticks(range(max(results["edge_mix"]["layer"]) + 1))
+            axes.set_xticks(range(0, max(results["edge_mix"]["layer"]) + 1, 3 - across(2)))
         figure.align_ylabels()
         sign(figure, _size(results), results.signature)
     return figure
@@ -134,74 +132,71 @@ def _say(axes: Axes, text: str) -> None:
     """A line in the upper right corner, above what is drawn."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.22 * (high - low))
-    axes.text(0.99, 0.98, text, fontsize=7, ha="right", va="top", transform=axes.transAxes, bbox=_PAPER)
+    paper = {"facecolor": style().paper, "alpha": 0.85, "pad": 0.6, "linewidth": 0}
+    axes.text(0.99, 0.98, text, fontsize=pt(7), ha="right", va="top", transform=axes.transAxes, bbox=paper)
 
 
 def _bars(axes: Axes, x: Sequence[int], height: Any, low: Any, high: Any, colour: str) -> None:
     values, low, high = (np.asarray(column, dtype=np.float64) for column in (height, low, high))
     axes.bar(x, values, color=colour, width=0.75)
     known = np.isfinite(low) & np.isfinite(high)
-    axes.vlines(np.asarray(x)[known], low[known], high[known], color="0.25", linewidth=0.9)
-    axes.axhline(0, color="0.4", linewidth=0.6)
-    axes.tick_params(labelsize=7)
+    axes.vlines(np.asarray(x)[known], low[known], high[known], color=grey(0.25), linewidth=0.9)
+    axes.axhline(0, color=grey(0.4), linewidth=0.6)
+    axes.tick_params(labelsize=pt(7))
     axes.grid(False, axis="x")
 
 
-def scores(results: Results, kind: str | None = None) -> Figure:
+def scores(results: Results, kind: str | None = None) -> Drawing:
     """F1 by layer: with layers 0 to l, with layer l alone where that was tried, and for random labels."""
-    from matplotlib.figure import Figure
-
     tasks = list(dict.fromkeys(results["edge_tasks"]["task"]))
-    across = min(len(tasks), 3)
-    down = -(-len(tasks) // across)
+    side = min(len(tasks), across(3))
+    down = -(-len(tasks) // side)
     table = results["edge_scores"]
     with theme():
-        figure = Figure(figsize=(0.6 + 2.6 * across + (across == 1), 0.9 + 2.0 * down), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
+        figure = new_figure(0.6 + 2.6 * side + (side == 1), 0.9 + 2.0 * down)
+        grid = figure.subplots(down, side, squeeze=False, sharex=True).ravel()
         for axes, task in zip(grid, tasks, strict=False):
             rows = table.where(task=task)
             for number, (probe, label) in enumerate((("cumulative", "layers 0 to ℓ"), ("single", "layer ℓ alone"))):
                 part = rows.where(probe=probe)
                 if len(part):
-                    axes.fill_between(part["layer"], part["low"], part["high"], color=COLOURS[number], alpha=0.2, linewidth=0)
-                    axes.plot(part["layer"], part["score"], MARKERS[number] + "-", color=COLOURS[number], markersize=3, label=label)
+                    axes.fill_between(part["layer"], part["low"], part["high"], color=hue(number), alpha=0.2, linewidth=0)
+                    axes.plot(part["layer"], part["score"], MARKERS[number] + "-", color=hue(number), markersize=3, label=label)
             part = rows.where(probe="cumulative")
             if not math.isnan(part["control"][0]):
-                axes.plot(part["layer"], part["control"], color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="random labels")
-            axes.set_title(named(task), fontsize=9, loc="left")
+                axes.plot(part["layer"], part["control"], color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)), label="random labels")
+            axes.set_title(named(task), fontsize=pt(9), loc="left")
             axes.set_xticks(range(0, max(part["layer"]) + 1, 2))
         for axes in grid[len(tasks) :]:
             axes.axis("off")
         for place, axes in enumerate(grid[: len(tasks)]):
-            if place % across == 0:
+            if place % side == 0:
                 axes.set_ylabel("F1")
-            if place + across >= len(tasks):
+            if place + side >= len(tasks):
                 axes.set_xlabel("Layer ℓ (0: embeddings)")
                 axes.tick_params(labelbottom=True)
-        grid[0].legend(fontsize=7)
+        grid[0].legend(fontsize=pt(7))
         sign(figure, _size(results), results.signature)
     return figure
 
 
-def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> Figure:
+def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> Drawing:
     """Figure 3: what is believed of single examples with each layer more. `chosen` is a task, or a task and numbers:
     `pos/2,5`.
 
     With `bars` as in the paper: the true label and the other label that is believed most over all layers, two bars
     per layer.
     """
-    from matplotlib.figure import Figure
-
     rows = _examples(results, chosen)
     with theme():
-        figure = Figure(figsize=(7.2, 0.6 + (1.45 if bars else 1.75) * len(rows)), layout="constrained")
+        figure = new_figure(7.2, 0.6 + (1.45 if bars else 1.75) * len(rows))
         for axes, row in zip(figure.subplots(len(rows), 1, squeeze=False, sharex=True)[:, 0], rows, strict=True):
             (_believed_bars if bars else _believed_lines)(axes, results["edge_beliefs"].where(task=row["task"], example=row["example"]))
             axes.set_ylim(0 if bars else -0.03, 1.03)
             axes.set_ylabel("Belief")
             title = f"{named(row['task'])} {row['example']}: {row['text']}"
-            axes.set_title("\n".join(textwrap.wrap(title, 100)), fontsize=7.5, loc="left")
-            axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+            axes.set_title("\n".join(textwrap.wrap(title, 100)), fontsize=pt(7.5), loc="left")
+            legend_beside(axes, 7)
         axes.set_xlabel("Layers 0 to ℓ")
         axes.set_xticks(sorted(set(results["edge_beliefs"]["layer"])))
         sign(figure, f"{len(rows)} examples, beliefs of {results['edge_scores']['seeds'][0]} seeds, mean", results.signature)
@@ -213,7 +208,7 @@ def _believed_lines(axes: Axes, rows: Table) -> None:
         part = rows.where(label=label)
         true = part["gold"][0]
         axes.plot(
-            part["layer"], part["belief"], MARKERS[number] + "-", color=COLOURS[number], markersize=3,
+            part["layer"], part["belief"], MARKERS[number] + "-", color=hue(number), markersize=3,
             linewidth=2.2 if true else 1.1, label=f"{label} (true)" if true else label,
         )  # fmt: skip
 
@@ -222,7 +217,7 @@ def _believed_bars(axes: Axes, rows: Table) -> None:
     means = {label: float(np.mean(rows.where(label=label)["belief"])) for label in dict.fromkeys(rows["label"])}
     true = max((row["label"] for row in rows if row["gold"]), key=means.__getitem__, default=None)
     other = max((row["label"] for row in rows if not row["gold"]), key=means.__getitem__, default=None)
-    for label, colour, shift, told in ((true, COLOURS[0], -0.19, "{} (true)"), (other, COLOURS[1], 0.19, "{}")):
+    for label, colour, shift, told in ((true, hue(0), -0.19, "{} (true)"), (other, hue(1), 0.19, "{}")):
         if label is not None:
             part = rows.where(label=label)
             axes.bar(np.add(part["layer"], shift), part["belief"], width=0.38, color=colour, label=told.format(label))

@@ -10,30 +10,28 @@ import numpy as np
 
 from headscope.core.document import Word
 from headscope.drawing.cells import Scale, write
-from headscope.drawing.theme import COLOURS, MARKERS, sign, theme
-from headscope.drawing.words import INK, label, width_of
+from headscope.drawing.look import MARKERS, across, grey, hue, legend_beside, pt, style
+from headscope.drawing.theme import new_figure, sign, theme
+from headscope.drawing.words import label, width_of
 from headscope.errors import RunError
 from headscope.results.results import Results
 from headscope.studies.keywords.spec import BASELINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from headscope.drawing.figure import Drawing
     from headscope.studies.keywords.finder import KeywordResult
 
 _RANKED = 20
-_MORE, _LESS = COLOURS[1], COLOURS[0]  # red and blue, as in the grid
 MOST = 1500  # words of a figure
 DEPTH = 0.75  # how dark a word of weight 1 is, so that its letters can be read; as in the browser
 _SIZE, _STEP, _PARAGRAPH = 9.0, 0.225, 0.09  # points of a word; inches between lines, and more between paragraphs
 _WIDTH, _EDGE, _LIST = 5.6, 0.15, 2.6  # inches of the text, around it, and of the list of phrases
 
 
-def heads(results: Results, kind: str | None = None) -> Figure:
+def heads(results: Results, kind: str | None = None) -> Drawing:
     """What keywords receive more than other words, in units of spread; a dot marks significant heads."""
-    from matplotlib.figure import Figure
-
     table = results["keywords_heads"].where(received="mean")
     layers, width = max(table["layer"]), max(table["head"])
     grid, sure = np.full((layers, width), np.nan), []
@@ -42,29 +40,27 @@ def heads(results: Results, kind: str | None = None) -> Figure:
         if row["p_holm"] < 0.05:
             sure.append((row["head"] - 1, row["layer"] - 1))
     with theme():
-        figure = Figure(figsize=(1.8 + 0.38 * width, 1.4 + 0.3 * layers), layout="constrained")
+        figure = new_figure(1.8 + 0.38 * width, 1.4 + 0.3 * layers)
         axes = figure.subplots()
         image = Scale.around(grid).draw(axes, grid, range(1, layers + 1))
         for column, row in sure:
             write(image, {(row, column): "•"}, 7)
-        axes.set_title("Attention to words of keyphrases, minus to others, by its spread", fontsize=9, loc="left")
-        figure.colorbar(image, ax=axes, shrink=0.8)
+        axes.set_title("Attention to words of keyphrases, minus to others, by its spread", fontsize=pt(9), loc="left")
+        figure.colorbar(image, ax=axes, shrink=0.8).set_label("effect, in units of spread", fontsize=pt(8))
         sign(figure, f"{max(table['n']):,} texts. Dots: p < .05 by a paired t-test over texts, corrected (Holm)", results.signature)
     return figure
 
 
-def losses(results: Results, kind: str | None = None) -> Figure:
+def losses(results: Results, kind: str | None = None) -> Drawing:
     """The heads of lowest cross-entropy with intervals, beside that of knowing only the share of keywords."""
-    from matplotlib.figure import Figure
-
     if "keywords_ranking" not in results:
         raise RunError("the study has no keywords_ranking: an earlier version made it", "Make it again with headscope probe keywords")
     best = list(results["keywords_ranking"].head(_RANKED))
     constant = best[0]["constant"]
     with theme():
-        figure = Figure(figsize=(6.4, 1.3 + 0.2 * len(best)), layout="constrained")
+        figure = new_figure(6.4, 1.3 + 0.2 * len(best))
         axes = figure.subplots()
-        for number, (colour, name, marker) in enumerate(((_MORE, "keywords receive more", "o"), (_LESS, "keywords receive less", "s"))):
+        for number, (colour, name, marker) in enumerate(((hue(1), "keywords receive more", "o"), (hue(0), "keywords receive less", "s"))):
             ranked = [(place, row) for place, row in enumerate(best) if (row["effect"] <= 0) == bool(number)]
             axes.hlines(
                 [place for place, _ in ranked],
@@ -75,15 +71,16 @@ def losses(results: Results, kind: str | None = None) -> Figure:
             )
             axes.plot([], [], marker, color=colour, markersize=5, linestyle="none", label=name)
             for place, row in ranked:
-                fill = "white" if row["gain_low"] <= 0 else colour
+                fill = style().paper if row["gain_low"] <= 0 else colour
                 axes.plot([row["cross_entropy"]], [place], marker, color=colour, markerfacecolor=fill, markersize=5)
-        axes.axvline(constant, color="0.35", linewidth=1, linestyle=(0, (4, 3)), label="the share of keywords alone")
-        axes.set_yticks(range(len(best)), [f"{row['rank']}. {row['layer']}-{row['head']} {row['received']}" for row in best], fontsize=7)
+        axes.axvline(constant, color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)), label="the share of keywords alone")
+        names = [f"{row['rank']}. {row['layer']}-{row['head']} {row['received']}" for row in best]
+        axes.set_yticks(range(len(best)), names, fontsize=pt(7))
         axes.invert_yaxis()
         axes.set_xlabel("Cross-entropy on other documents (nats per word)")
         saved = axes.secondary_xaxis("top", functions=(partial(_saved, constant), partial(_spent, constant)))
-        saved.set_xlabel("Saved beside the share of keywords alone (1/1000 nats per word)", fontsize=8)
-        axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        saved.set_xlabel("Saved beside the share of keywords alone (1/1000 nats per word)", fontsize=pt(8))
+        legend_beside(axes, 7)
         sign(
             figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: what is saved is not clear of 0", results.signature
         )
@@ -99,24 +96,23 @@ def _spent(constant: float, saved: Any) -> Any:
     return constant - np.asarray(saved) / 1000
 
 
-def curves(results: Results, kind: str | None = None) -> Figure:
+def curves(results: Results, kind: str | None = None) -> Drawing:
     """F1 of the logistic regression by threshold and by number of heads kept; lines for words and for phrases."""
-    from matplotlib.figure import Figure
-
     table = results["keywords_curves"]
     panels = (("threshold", "Threshold: least chance of being in a keyphrase"), ("heads", "Heads kept, lowest cross-entropy first"))
     with theme():
-        figure = Figure(figsize=(7.6, 3.2), layout="constrained")
-        for axes, (by, xlabel) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
+        side = across(2)
+        figure = new_figure(7.6, 3.2 * (2 // side))
+        for axes, (by, xlabel) in zip(figure.subplots(2 // side, side, sharey=True, squeeze=False).flat, panels, strict=True):
             for number, level in enumerate(dict.fromkeys(table["level"])):
                 rows = table.where(by=by, level=level)
-                axes.fill_between(rows[by], rows["low"], rows["high"], color=COLOURS[number], alpha=0.2, linewidth=0)
+                axes.fill_between(rows[by], rows["low"], rows["high"], color=hue(number), alpha=0.2, linewidth=0)
                 marker = MARKERS[number] if by == "heads" else ""
-                axes.plot(rows[by], rows["f1"], color=COLOURS[number], marker=marker, markersize=4, linewidth=1.6, label=f"F1 of {level}")
+                axes.plot(rows[by], rows["f1"], color=hue(number), marker=marker, markersize=4, linewidth=1.6, label=f"F1 of {level}")
                 if by == "threshold":
                     best = max(rows, key=lambda row: row["f1"])
-                    axes.plot([best[by]], [best["f1"]], MARKERS[number], color=COLOURS[number], markersize=6, markerfacecolor="white")
-            axes.set_xlabel(xlabel, fontsize=8)
+                    axes.plot([best[by]], [best["f1"]], MARKERS[number], color=hue(number), markersize=6, markerfacecolor=style().paper)
+            axes.set_xlabel(xlabel, fontsize=pt(8))
             axes.set_ylim(bottom=0)
         last = figure.axes[1]
         last.set_xscale("log", base=2)
@@ -125,21 +121,20 @@ def curves(results: Results, kind: str | None = None) -> Figure:
         last.set_xticks(steps, ["" if skipped else str(step) for step, skipped in zip(steps, near, strict=True)])
         last.minorticks_off()
         figure.axes[0].set_ylabel("F1 on other documents")
-        figure.legend(*last.get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8)
+        figure.legend(*last.get_legend_handles_labels(), loc="outside upper right", ncols=across(2), fontsize=pt(8))
         note = "Bands: 95% intervals over documents. Left: all heads, the best threshold marked; right: thresholds tuned on other documents"
         sign(figure, f"{max(table['n']):,} texts. {note}", results.signature)
     return figure
 
 
-def scores(results: Results, kind: str | None = None) -> Figure:
+def scores(results: Results, kind: str | None = None) -> Drawing:
     """F1 of every way to find keywords, of words and of phrases; baselines in grey."""
-    from matplotlib.figure import Figure
-
     table = results["keywords_scores"]
     levels = list(dict.fromkeys(table["level"]))
     with theme():
-        figure = Figure(figsize=(6.8, 2.8), layout="constrained")
-        for axes, level in zip(figure.subplots(1, len(levels), sharey=True, squeeze=False)[0], levels, strict=True):
+        side = across(len(levels))
+        figure = new_figure(6.8, 2.8 * (len(levels) // side))
+        for axes, level in zip(figure.subplots(len(levels) // side, side, sharey=True, squeeze=False).flat, levels, strict=True):
             _bars(axes, results, level, levels[0])
         sign(figure, f"{max(table['n']):,} texts that were not learnt from", results.signature)
     return figure
@@ -151,20 +146,18 @@ def _bars(axes: Axes, results: Results, level: str, first: str) -> None:
     rows = [by_system[row["system"]] for row in sorted(results["keywords_scores"].where(level=first), key=lambda row: row["f1"])]
     values = [row["f1"] for row in rows]
     errors = np.abs(np.array([[row["f1"] - row["low"], row["high"] - row["f1"]] for row in rows]).T)
-    colours = ["0.7" if row["system"] in BASELINES else COLOURS[0] for row in rows]
-    axes.barh(range(len(rows)), values, color=colours, xerr=np.nan_to_num(errors), error_kw={"linewidth": 1, "ecolor": "0.3"})
-    axes.set_yticks(range(len(rows)), [row["system"] for row in rows], fontsize=8)
+    colours = [grey(0.7) if row["system"] in BASELINES else hue(0) for row in rows]
+    axes.barh(range(len(rows)), values, color=colours, xerr=np.nan_to_num(errors), error_kw={"linewidth": 1, "ecolor": grey(0.3)})
+    axes.set_yticks(range(len(rows)), [row["system"] for row in rows], fontsize=pt(8))
     for place, row in enumerate(rows):
-        axes.plot([row["precision"]], [place], marker="|", color="black", markersize=7)
-        axes.plot([row["recall"]], [place], marker="x", color="black", markersize=4)
+        axes.plot([row["precision"]], [place], marker="|", color=style().ink, markersize=7)
+        axes.plot([row["recall"]], [place], marker="x", color=style().ink, markersize=4)
     axes.set_xlim(0, 1)
     axes.set_xlabel(f"F1 of {level} (| precision, × recall)")
 
 
-def shaded_text(result: KeywordResult, top: int, signature: str) -> Figure:
+def shaded_text(result: KeywordResult, top: int, signature: str) -> Drawing:
     """The text to the left, its best phrases to the right."""
-    from matplotlib.figure import Figure
-
     words = result.document.words
     if len(words) > MOST:
         raise RunError(f"a figure has room for {MOST:,} words, not {len(words):,}", "Write a page: -o page.html")
@@ -173,7 +166,7 @@ def shaded_text(result: KeywordResult, top: int, signature: str) -> Figure:
         shown = result.phrases[:top]
         tall = max(lowest + 0.2, _STEP * (len(shown) + 2)) + 0.3
         wide_all = _WIDTH + _LIST + 3 * _EDGE
-        figure = Figure(figsize=(wide_all, tall))
+        figure = new_figure(wide_all, tall, layout=None)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set_xlim(0, wide_all)
@@ -223,29 +216,29 @@ def _shade(axes: Axes, result: KeywordResult, places: list[tuple[float, float, f
     from matplotlib.patches import Rectangle
 
     boxes = [Rectangle((x, y - 0.42 * _STEP), width, 0.78 * _STEP) for x, y, width in places]
-    colours = np.column_stack([np.tile(to_rgb(COLOURS[0]), (len(boxes), 1)), np.clip(result.weights, 0, 1) * DEPTH])
+    colours = np.column_stack([np.tile(to_rgb(hue(0)), (len(boxes), 1)), np.clip(result.weights, 0, 1) * DEPTH])
     axes.add_collection(PatchCollection(boxes, facecolors=colours, linewidths=0), autolim=False)
     for word, (x, y, _) in zip(result.document.words, places, strict=True):
-        axes.text(x, y, label(word.form), fontsize=_SIZE, color=INK, ha="left", va="center_baseline", parse_math=False)
+        axes.text(x, y, label(word.form), fontsize=_SIZE, color=style().ink, ha="left", va="center_baseline", parse_math=False)
     lines = []
     for start, end in (place for phrase in result.phrases[:top] for place in phrase.places):
         rows: dict[float, list[float]] = {}
         for x, y, width in places[start:end]:
             rows.setdefault(y, []).extend([x, x + width])
         lines += [((min(xs), y + 0.42 * _STEP), (max(xs), y + 0.42 * _STEP)) for y, xs in rows.items()]
-    axes.add_collection(LineCollection(lines, colors=COLOURS[1], linewidths=1.6), autolim=False)
+    axes.add_collection(LineCollection(lines, colors=hue(1), linewidths=1.6), autolim=False)
 
 
 def _list(axes: Axes, result: KeywordResult, top: int) -> None:
     left, right = _WIDTH + 2 * _EDGE, _WIDTH + 2 * _EDGE + _LIST
-    axes.plot([left - _EDGE / 2] * 2, [_EDGE, _EDGE + _STEP * (len(result.phrases[:top]) + 1)], color="0.8", linewidth=0.6)
+    axes.plot([left - _EDGE / 2] * 2, [_EDGE, _EDGE + _STEP * (len(result.phrases[:top]) + 1)], color=grey(0.8), linewidth=0.6)
     for x, text, side in ((left, "best phrases", "left"), (right - 0.42, "score", "right"), (right, "places", "right")):
-        axes.text(x, _EDGE + _STEP / 2, text, fontsize=7, color="0.4", ha=side, va="center_baseline")
+        axes.text(x, _EDGE + _STEP / 2, text, fontsize=pt(7), color=grey(0.4), ha=side, va="center_baseline")
     for number, phrase in enumerate(result.phrases[:top], 1):
         y = _EDGE + _STEP * (number + 0.5)
         text = label(phrase.text)
         while width_of(text, 8) > _LIST - 0.85 and len(text) > 1:
             text = text[:-2] + "…"
-        axes.text(left, y, text, fontsize=8, color=INK, va="center_baseline", parse_math=False)
-        axes.text(right - 0.42, y, f"{phrase.score:.2f}", fontsize=8, color=INK, ha="right", va="center_baseline")
-        axes.text(right, y, str(len(phrase.places)), fontsize=8, color=INK, ha="right", va="center_baseline")
+        axes.text(left, y, text, fontsize=pt(8), color=style().ink, va="center_baseline", parse_math=False)
+        axes.text(right - 0.42, y, f"{phrase.score:.2f}", fontsize=pt(8), color=style().ink, ha="right", va="center_baseline")
+        axes.text(right, y, str(len(phrase.places)), fontsize=pt(8), color=style().ink, ha="right", va="center_baseline")

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.drawing.theme import COLOURS, sign, theme
+from headscope.drawing.look import across, grey, hue, pt, style
+from headscope.drawing.theme import new_figure, sign, theme
 from headscope.drawing.words import label
 from headscope.errors import RunError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from headscope.drawing.figure import Drawing
     from headscope.results.results import Results
     from headscope.results.table import Table
 
@@ -26,21 +27,22 @@ METRICS: Mapping[str, str] = {
 }
 SHOWN = 3  # sentences, if none are chosen
 _BASELINES = {
-    "projection": ("layer 0, untrained BiLSTM", COLOURS[2], (0, (6, 2))),
-    "decay": ("layer 0, averaged over neighbours", COLOURS[3], (0, (3, 2))),
-    "linear": ("words left to right", "0.35", (0, (1, 1.5))),
+    "projection": ("layer 0, untrained BiLSTM", 2, (0, (6, 2))),
+    "decay": ("layer 0, averaged over neighbours", 3, (0, (3, 2))),
+    "linear": ("words left to right", None, (0, (1, 1.5))),
 }
 
 
-def layers(results: Results, kind: str | None = None) -> Figure:
+def layers(results: Results, kind: str | None = None) -> Drawing:
     """All four metrics by layer: the model, the control with redrawn weights, and the baselines."""
     table = results["structural"]
 
     def panel(axes: Axes, metric: str) -> None:
         rows = table.where(metric=metric)
-        _curve(axes, rows.where(source="model"), "layer", COLOURS[0], "o", "the model")
-        _curve(axes, rows.where(source="random"), "layer", COLOURS[1], "s", "its weights redrawn")
-        for source, (name, colour, dashes) in _BASELINES.items():
+        _curve(axes, rows.where(source="model"), "layer", hue(0), "o", "the model")
+        _curve(axes, rows.where(source="random"), "layer", hue(1), "s", "its weights redrawn")
+        for source, (name, number, dashes) in _BASELINES.items():
+            colour = grey(0.35) if number is None else hue(number)
             for row in rows.where(source=source):
                 axes.axhline(row["value"], color=colour, linewidth=1.2, linestyle=dashes, label=name)
         every = sorted({layer for layer in rows["layer"] if layer is not None})
@@ -50,36 +52,34 @@ def layers(results: Results, kind: str | None = None) -> Figure:
     return _panels(results, table, panel)
 
 
-def ranks(results: Results, kind: str | None = None) -> Figure:
+def ranks(results: Results, kind: str | None = None) -> Drawing:
     """All four metrics by the rank of the probe, in one layer."""
     table = results["structural_ranks"]
     layer = table["layer"][0]
 
     def panel(axes: Axes, metric: str) -> None:
         rows = table.where(metric=metric).sort("rank")
-        _curve(axes, rows, "rank", COLOURS[0], "o", f"layer {layer}")
+        _curve(axes, rows, "rank", hue(0), "o", f"layer {layer}")
         axes.set_xscale("log", base=2)
         every = rows["rank"]
         near = [rank * 1.4 > after for rank, after in zip(every, [*every[1:], np.inf], strict=True)]  # labels would overlap
-        axes.set_xticks(every, ["" if skipped else str(rank) for rank, skipped in zip(every, near, strict=True)], fontsize=7)
+        axes.set_xticks(every, ["" if skipped else str(rank) for rank, skipped in zip(every, near, strict=True)], fontsize=pt(7))
         axes.minorticks_off()
         axes.set_xlabel(f"Rank of the probe (layer {layer})")
 
     return _panels(results, table, panel)
 
 
-def trees(results: Results, chosen: str | None = None) -> Figure:
+def trees(results: Results, chosen: str | None = None) -> Drawing:
     """Sentences with the edges of their trees above and of the predicted trees below; `chosen` as in `2,5`."""
-    from matplotlib.figure import Figure
-
     table = results["structural_trees"]
     every = list(dict.fromkeys(table["text"]))
     some = [every[number - 1] for number in _numbers(chosen, len(every))]
     with theme():
-        figure = Figure(figsize=(7.4, 0.6 + 1.7 * len(some)), layout="constrained")
+        figure = new_figure(7.4, 0.6 + 1.7 * len(some))
         for axes, text in zip(figure.subplots(len(some), squeeze=False)[:, 0], some, strict=True):
             _sentence(axes, list(table.where(text=text)))
-            axes.set_title(f"{every.index(text) + 1}. {label(text)}", fontsize=7, loc="left", color="0.4")
+            axes.set_title(f"{every.index(text) + 1}. {label(text)}", fontsize=pt(7), loc="left", color=grey(0.4))
         layer = results.manifest["best_layer"]
         title = (
             f"{len(some)} sentences. Above: the tree, its root bold; below: layer {layer}, edges of the tree blue, others orange and dashed"
@@ -104,13 +104,13 @@ def _sentence(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     places = np.cumsum(widths) - widths / 2
     true = {frozenset((row["word"], row["head"])) for row in rows if row["head"]}
     for row, form, place in zip(rows, forms, places, strict=True):
-        weight, colour = "bold" if row["head"] == 0 else "normal", "black" if row["joined"] is not None else "0.55"
-        axes.text(place, 0, form, ha="center", va="center", fontsize=7, fontweight=weight, color=colour)
+        weight, colour = "bold" if row["head"] == 0 else "normal", style().ink if row["joined"] is not None else grey(0.55)
+        axes.text(place, 0, form, ha="center", va="center", fontsize=pt(7), fontweight=weight, color=colour)
         if row["head"]:
-            _arc(axes, place, places[row["head"] - 1], 1, "0.35", "-")
+            _arc(axes, place, places[row["head"] - 1], 1, grey(0.35), "-")
         if row["joined"]:
             right = frozenset((row["word"], row["joined"])) in true
-            _arc(axes, place, places[row["joined"] - 1], -1, COLOURS[0] if right else COLOURS[1], "-" if right else (0, (3, 1.5)))
+            _arc(axes, place, places[row["joined"] - 1], -1, hue(0) if right else hue(1), "-" if right else (0, (3, 1.5)))
     axes.set_xlim(0, widths.sum())
     axes.set_axis_off()
 
@@ -132,17 +132,17 @@ def _curve(axes: Axes, rows: Table, across: str, colour: str, marker: str, label
     axes.plot(places, values, color=colour, marker=marker, markersize=3.5, linewidth=1.6, label=label)
 
 
-def _panels(results: Results, table: Table, panel: Callable[[Axes, str], None]) -> Figure:
-    from matplotlib.figure import Figure
+def _panels(results: Results, table: Table, panel: Callable[[Axes, str], None]) -> Drawing:
 
     with theme():
-        figure = Figure(figsize=(7.4, 5.2), layout="constrained")
-        for axes, (metric, title) in zip(figure.subplots(2, 2).flat, METRICS.items(), strict=True):
+        side = across(2)
+        figure = new_figure(7.4, 5.2 * (2 // side))
+        for axes, (metric, title) in zip(figure.subplots(4 // side, side, squeeze=False).flat, METRICS.items(), strict=True):
             panel(axes, metric)
-            axes.set_title(title, fontsize=9, loc="left")
+            axes.set_title(title, fontsize=pt(9), loc="left")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         if len(handles) > 1:
-            figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8, frameon=False)
+            figure.legend(handles, labels, loc="outside upper center", ncols=across(3), fontsize=pt(8), frameon=False)
         seeds = max((count for count in table["seeds"] if count is not None), default=1)
         over = f"{table['sentences'][0]:,} sentences of {table['documents'][0]:,} documents"
         more = f"; means of {seeds} seeds" if seeds > 1 else ""

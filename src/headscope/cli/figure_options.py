@@ -1,0 +1,21 @@
+"""Options of every command that draws a figure."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Width = Annotated[str | None, typer.Option(help="of a figure: column (77 mm), page (160 mm) or millimetres [default: what it needs]")]
+FontSize = Annotated[float | None, typer.Option(help="of a figure: points of its letters [default: 9; below 112 mm 7.5]")]
+Style = Annotated[
+    str,
+    typer.Option(metavar="colour|grey|dark", help="of a figure: for colour-blind readers as for others, for print in grey, for dark pages"),
+]
+Signature = Annotated[bool, typer.Option("--signature", help="of a figure: write the signature into the picture, too")]
+
+
+def figure_options(width: str | None, font_size: float | None, style: str, signature: bool) -> dict[str, str | float | bool]:
+    """The options that were chosen, as Python takes them."""
+    chosen = {"width": width, "font_size": font_size, "style": style if style != "colour" else None, "signature": signature or None}
+    return {name: value for name, value in chosen.items() if value is not None}
