@@ -42,3 +42,14 @@ export function fit(text: string, room: number, size: number): string {
   }
   return `${letters.slice(0, low).join("")}…`;
 }
+
+/** A text in lines of at most `room` pixels, parted after blanks and the bars of signatures. */
+export function wrap(text: string, room: number, size: number, weight = 400): string[] {
+  const lines: string[] = [""];
+  for (const part of text.split(/(?<=[ |])/)) {
+    const last = lines.length - 1;
+    if (lines[last] && widthOf(lines[last]! + part, size, undefined, weight) > room) lines.push(part);
+    else lines[last] += part;
+  }
+  return lines;
+}

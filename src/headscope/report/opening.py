@@ -43,14 +43,8 @@ def _part(results: Results, gallery: Gallery | None, headline: Headline) -> dict
         "caption": "" if picture is None else _caption(results, headline, picture),
         "grid": grid,
         "bars": [
-            {
-                "name": f"head {headline.head}",
-                "share": headline.value,
-                "text": percent(headline.value),
-                "low": headline.low,
-                "high": headline.high,
-            },
-            {"name": headline.rule, "share": headline.baseline, "text": percent(headline.baseline), "low": None, "high": None},
+            _bar(f"head {headline.head}", headline.value, headline.low, headline.high),
+            _bar(headline.rule, headline.baseline),
         ],
     }
 
@@ -62,11 +56,7 @@ def _bar(name: str, share: float, low: float = math.nan, high: float = math.nan)
 def _caption(results: Results, headline: Headline, picture: dict[str, Any]) -> str:
     """What is drawn over the sentence; it can be read without the rest of the page."""
     special = [name for name in (results.special_tokens.opening, results.special_tokens.closing) if name is not None]
-    hidden = (
-        " and ".join(["itself", *([" and ".join(special)] if special else [])])
-        if len(special) < 2
-        else f"itself, {special[0]} and {special[1]}"
-    )
+    hidden = " and ".join([", ".join(["itself", *special][:-1]), special[-1]]) if special else "itself"
     lines = f"Lines: the attention of head {headline.head} from word to word; the stronger a line, the more. "
     left_out = f"Links below {LEAST:.2f} and what a word gives to {hidden} are not drawn."
     if headline.measure != "relations":
