@@ -53,6 +53,8 @@ def test_it_opens_with_the_strongest_finding(report: str, run: hs.Run, visitor: 
     assert page.locator("h1").inner_text() == "What the heads of mini look at"
     assert "An attention head is" in page.locator(".lead").inner_text()
     first, *others = headlines(run.results)
+    sure = [row for row in run.results["relations_best"] if row["label"] != "all" and row["lift_low"] > 0 and " | " not in row["heads"]]
+    assert_allclose(first.effect, max(row["lift"] for row in sure))
     assert page.locator(".first h2").inner_text() == f"{first.title}."
     assert page.locator(".first [data-view=sentence] path[stroke='var(--hs-red)']").count() >= 1
     assert page.locator(".first .words").count() == 0, "the words for pages without scripts are gone"
