@@ -144,5 +144,5 @@ def test_a_reading_by_document_and_kinds_of_attention() -> None:
     assert "19 texts, one document at a time, from 19 documents" in body(documents.results)
     both = body(hs.run(small("t5", "t5"), "sampler", ["entropy"], limit=6, replicates=5, max_length=60).results)
     assert "24 in 2 encoder, 2 decoder, 2 cross layers of attention" in both
-    assert "<td>encoder/" in both, "kinds are shown where there are several"
+    assert 'href="#head=encoder/' in both, "kinds are shown where there are several"
     assert "cross/2-4 is head 4 of layer 2 of cross attention" in both

@@ -107,9 +107,9 @@ def _section(comparison: Comparison, name: str) -> Markup:
         picture = Markup("<img class='drawn' alt='{}' src='{}'>").format(alt, image(draw(comparison, None if first else name)))
     return Markup(
         "<section id='{}'><h2>{}</h2>{}<details{}><summary>In numbers: {}{}</summary><div class='scroll' tabindex='0' role='region' "
-        "aria-label='{}'><table class='best'><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></section>"
+        "aria-label='{}'><table class='best' data-table='{}'><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></section>"
     ).format(
-        name, title, picture, Markup(" open" if len(shown) <= _OPEN else ""), comparison.counted(name), more, escape(title), head, cells
+        name, title, picture, Markup(" open" if len(shown) <= _OPEN else ""), comparison.counted(name), more, escape(title), name, head, cells
     )
 
 

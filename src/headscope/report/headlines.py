@@ -17,9 +17,9 @@ MOST = 4
 _CONTESTS = 2  # of these at most, so that there is room for what heads do whatever the words are
 # Which place a quantity names, and what stands there.
 _PLACES = {
-    "previous": ("the previous token", "what stands just before"),
-    "next": ("the next token", "what stands just after"),
-    "self": ("the token itself", "the token it starts from"),
+    "previous": ("the previous token", "whatever it is"),
+    "next": ("the next token", "whatever it is"),
+    "self": ("the token itself", "whatever the text is"),
     "to_cls": ("[CLS]", "a mark that opens every text and means nothing"),
     "to_sep": ("[SEP]", "a mark that closes every text and means nothing"),
     "to_first": ("the first token", "whatever it is"),
