@@ -73,7 +73,10 @@ def test_bits_are_not_called_nats() -> None:
 
 @pytest.mark.parametrize(
     ("replicates", "words"),
-    [(40, "significantly (the 95 % interval of the difference excludes 0)"), (0, "the run has no intervals")],
+    [
+        (40, "significantly more often than a fixed offset (the 95 % interval of the difference excludes 0)"),
+        (0, "the run has no intervals"),
+    ],
 )
 def test_relations_with_and_without_intervals(replicates: int, words: str) -> None:
     run = hs.run("mini", "sampler", ["relations"], limit=120, replicates=replicates, gallery=0)
@@ -85,7 +88,8 @@ def test_relations_with_and_without_intervals(replicates: int, words: str) -> No
     )
     assert words in line
     most = max(sure, key=lambda row: row["lift"])
-    assert f"{most['label']} by {most['heads']}, " in line
+    assert f"({most['label']}: {most['value']:.2f}" in line
+    assert most["heads"].replace(" | ", " and ") in line
 
 
 def small(architecture: str, family: str) -> Model:

@@ -109,7 +109,16 @@ def _section(comparison: Comparison, name: str) -> Markup:
         "<section id='{}'><h2>{}</h2>{}<details{}><summary>In numbers: {}{}</summary><div class='scroll' tabindex='0' role='region' "
         "aria-label='{}'><table class='best' data-table='{}'><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></section>"
     ).format(
-        name, title, picture, Markup(" open" if len(shown) <= _OPEN else ""), comparison.counted(name), more, escape(title), name, head, cells
+        name,
+        title,
+        picture,
+        Markup(" open" if len(shown) <= _OPEN else ""),
+        comparison.counted(name),
+        more,
+        escape(title),
+        name,
+        head,
+        cells,
     )
 
 

@@ -83,14 +83,14 @@ def _contests(results: Results) -> Iterator[Headline]:
             sure = row["lift"] > 0 if math.isnan(row["lift_low"]) else surely(row)
             if row["label"] == "all" or not sure or " | " in row["heads"] or " | " in row["direction"] or not row["heads"]:
                 continue
-            share, span = percent(row["value"]), percents(row["low"], row["high"])
+            span = percents(row["low"], row["high"])
             rules = " or ".join(map(rule, row["rule"].split(" | ")))
             which = "the best fixed rule" if measure == "relations" else "the best simple rule"
             yield Headline(
                 head=row["heads"],
                 measure=measure,
                 quantity=_quantity(row),
-                title=_title(measure, row, share),
+                title=skill(measure, row),
                 rest=f"{which}, {rules}, finds {percent(row['baseline'])}",
                 value=row["value"],
                 low=row["low"],
@@ -108,18 +108,24 @@ def _quantity(row: Mapping[str, Any]) -> str:
     return str(row["label"]) if row["direction"] in usual else f"{row['label']} ({row['direction']})"
 
 
-def _title(measure: str, row: Mapping[str, Any], share: str) -> str:
-    head, label, direction = row["heads"], row["label"], row["direction"]
+def skill(measure: str, row: Mapping[str, Any]) -> str:
+    """What the best head of a label does, as a sentence without its full stop; `row` is of a table of best heads."""
+    names, label, share = row["heads"].replace(" | ", " and "), row["label"], percent(row["value"])
+    several = " and " in names
+    heads, finds, links = (f"heads {names}", "find", "link") if several else (f"head {names}", "finds", "links")
     if measure == "relations":
         dependents, governor = relation(label)
-        if direction == "dep-to-head":
-            if " " in governor:
-                return f"For {share} of {dependents}, head {head} finds the {governor}"
-            return f"Head {head} finds the {governor} of {share} of {dependents}"
-        return f"In head {head}, {share} of {dependents} get more attention from their {governor} than from any other word"
-    if measure == "coreference":
-        return f"Head {head} links {share} of {mentions(label)} with an earlier mention of the same person or thing"
-    return f"Head {head} finds what {share} of pronouns refer to ({label})"
+        if row["direction"] == "head-to-dep":
+            told = f"in {heads}, {share} of {dependents} get more attention from their {governor} than from any other word"
+        elif " " in governor:
+            told = f"for {share} of {dependents}, {heads} {finds} the {governor}"
+        else:
+            told = f"{heads} {finds} the {governor} of {share} of {dependents}"
+    elif measure == "coreference":
+        told = f"{heads} {links} {share} of {mentions(label)} with an earlier mention of the same person or thing"
+    else:
+        told = f"{heads} {finds} what {share} of pronouns refer to ({label})"
+    return told[0].upper() + told[1:]
 
 
 def _followers(results: Results) -> Iterator[Headline]:
