@@ -19,16 +19,18 @@ interface Placed {
   span: number; // its width, or its height in a column
 }
 
-const SIZES = [29, 26, 23, 21, 19, 17], GAP = 0.32, ROW = 30;
+const SIZES = [29, 26, 23, 21, 19, 17], GAP = 0.32, ROW = 30, NARROW = 560, COLUMN = 26;
 const SERIF = LIGHT["--hs-serif"]!;
 
-/** A sentence in a line if it fits, else in a column. `small` is for cards: only the words around the strongest link that is annotated. */
+/** A sentence in a line if it fits; on a narrow screen in a column; of a long text, and on cards, the words around the strongest annotated link. */
 export function Sentence({ data, small }: { data: SentenceData; small: boolean }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const room = useWidth(box);
-  const shown = useMemo(() => (small && room ? around(data, room, 17) : data), [data, small, room]);
-  const font = SIZES.find((size) => lengthOf(shown.words, size) <= room - 8) ?? 0;
-  return <div ref={box} class="hs-sentence">{room > 0 && (small || font ? <InLine data={shown} font={small ? 17 : font} room={room} small={small} /> : <InColumn data={shown} room={room} />)}</div>;
+  const whole = SIZES.find((size) => lengthOf(data.words, size) <= room - 8) ?? 0;
+  const column = !small && !whole && room < NARROW && data.words.length <= COLUMN;
+  const font = small ? 17 : whole || 21;
+  const shown = useMemo(() => (room && !column && (small || !whole) ? around(data, room, font) : data), [data, room, column, font, whole, small]);
+  return <div ref={box} class="hs-sentence">{room > 0 && (column ? <InColumn data={shown} room={room} /> : <InLine data={shown} font={font} room={room} small={small} />)}</div>;
 }
 
 const wide = (word: string, size: number, bold = true): number => widthOf(word, size, SERIF, bold ? 700 : 400);

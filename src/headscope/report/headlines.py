@@ -56,12 +56,12 @@ class Headline:
 
 
 def headlines(results: Results) -> list[Headline]:
-    """The findings, the most surprising first: what beats the best simple rule before what beats even attention, and
-    of each sort by the effect. No head comes twice.
+    """The findings, the most surprising first: what beats the best simple rule, then what depends on the text, then
+    what does not; of each sort by the effect. No head comes twice.
     """
     told: dict[str, Headline] = {}
     beating = sorted(_contests(results), key=lambda headline: -headline.effect)
-    plainer = sorted([*_followers(results), *_habits(results)], key=lambda headline: -headline.effect)
+    plainer = [line for found in (_followers, _habits) for line in sorted(found(results), key=lambda headline: -headline.effect)]
     for headline in beating:
         if headline.head not in told and len(told) < _CONTESTS:
             told[headline.head] = headline
@@ -163,7 +163,7 @@ def _habits(results: Results) -> Iterator[Headline]:
             )
             if not rows:
                 continue
-            best, (place, told) = rows[0], _PLACES[quantity]
+            best, (place, told) = rows[0], _PLACES["to_first" if quantity == "to_cls" and special.first else quantity]
             head, share = results.head_of(best), percent(best["value"])
             alone = quantity in ("previous", "next", "self")
             one = f"Head {head} gives {share} of its attention to {place}, {told}"

@@ -12,14 +12,13 @@ from headscope.results.gallery import Gallery
 from headscope.results.results import Results
 from headscope.views.page import encode
 
+_DRAWN = ("relations", "coreference", "pronouns", "positions")  # whose links lie within a sentence and between words
+
 
 def opening(results: Results, gallery: Gallery | None) -> dict[str, Any] | None:
-    """What the first screen shows: `first`, the strongest finding that can be drawn, and `cards`; None without any."""
+    """What the first screen shows: `first`, the strongest finding, and `cards`, the next ones; None without any."""
     parts = [_part(results, gallery, headline) for headline in headlines(results)]
-    if not parts:
-        return None
-    first = next((part for part in parts if part["sentence"] is not None), parts[0])
-    return {"what": _what(results), "first": first, "cards": [part for part in parts if part is not first]}
+    return {"what": _what(results), "first": parts[0], "cards": parts[1:]} if parts else None
 
 
 def _what(results: Results) -> str:
@@ -32,15 +31,14 @@ def _what(results: Results) -> str:
 
 
 def _part(results: Results, gallery: Gallery | None, headline: Headline) -> dict[str, Any]:
-    picture = sentence_picture(gallery, headline)
-    grid = _grid(results, headline) if picture is None or headline.measure == "tokens" else None
-    picture = None if grid else picture
+    picture = sentence_picture(gallery, headline) if headline.measure in _DRAWN else None
+    grid = _grid(results, headline) if picture is None else None
     return {
         "headline": headline,
         "place": f"#head={headline.head}",
         "sentence": picture,
         "data": None if picture is None else encode({key: picture[key] for key in ("words", "links")}),
-        "caption": "" if picture is None else _caption(results, headline, picture),
+        "caption": _marked(headline) if picture is None else _caption(results, headline),
         "grid": grid,
         "bars": [
             _bar(f"head {headline.head}", headline.value, headline.low, headline.high),
@@ -53,7 +51,12 @@ def _bar(name: str, share: float, low: float = math.nan, high: float = math.nan)
     return {"name": name, "share": share, "text": percent(share), "low": low, "high": high}
 
 
-def _caption(results: Results, headline: Headline, picture: dict[str, Any]) -> str:
+def _marked(headline: Headline) -> str:
+    number = len(headline.heads)
+    return f"A square is a head, a row is a layer. Marked: {f'the {number} heads' if number > 1 else 'the head'} of which this holds."
+
+
+def _caption(results: Results, headline: Headline) -> str:
     """What is drawn over the sentence; it can be read without the rest of the page."""
     special = [name for name in (results.special_tokens.opening, results.special_tokens.closing) if name is not None]
     hidden = " and ".join([", ".join(["itself", *special][:-1]), special[-1]]) if special else "itself"

@@ -48,7 +48,7 @@ def _seen(gallery: Gallery, headline: Headline) -> Iterator[tuple[int, HeadId, M
 
 def _picture(text: Mapping[str, Any], head: HeadId, map: Map, headline: Headline) -> dict[str, Any] | None:
     side = text["target"] if head.kind == "decoder" and "target" in text else text["source"]
-    if head.kind == "cross" or map.shape != (len(side["tokens"]),) * 2:
+    if head.kind == "cross" or not side["forms"] or map.shape != (len(side["tokens"]),) * 2:
         return None
     weights, rest = between_words(map / 65535, side)
     pairs = marked_pairs(side, headline.measure, headline.quantity)
