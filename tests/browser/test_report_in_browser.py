@@ -224,10 +224,9 @@ def test_an_example_is_looked_at_and_saved(report: str, run: hs.Run, visitor: Vi
     assert png.startswith(b"\x89PNG")
     red = example.locator("svg line[stroke='var(--hs-red)']").count()
     assert red >= 1
-    opacity = example.locator("svg .hs-links line").evaluate_all(
-        "lines => Math.max(...lines.map((line) => +line.getAttribute('stroke-opacity')))"
-    )
-    assert opacity > 0.35
+    drawn = example.locator("svg .hs-links line")
+    opacities = drawn.evaluate_all("lines => lines.map((line) => Number(line.getAttribute('stroke-opacity')))")
+    assert min(opacities) > 0.2, "even what is faded beside the red lines can be seen in dark mode"
     words = example.locator("svg [role=option]")
     word = words.nth(1)
     word.hover()
