@@ -66,7 +66,7 @@ def _caption(results: Results, headline: Headline) -> str:
         return f"One sentence of the corpus, chosen by the run. {lines}{left_out}"
     dependents, governor = relation(headline.quantity.partition(" (")[0])
     ends = f"the {governor} to {dependents}" if "(" in headline.quantity else f"{dependents} to the {governor}"
-    return f"One sentence of the corpus, chosen by the run. {lines}Red: the links that an annotator drew, from {ends}. {left_out}"
+    return f"One sentence of the corpus, chosen by the run. {lines}Red: the annotated links, from {ends}. {left_out}"
 
 
 def _grid(results: Results, headline: Headline) -> list[dict[str, Any]]:
