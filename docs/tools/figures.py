@@ -26,8 +26,6 @@ IMG = Path(__file__).parents[1] / "img"
 PAGE = Path(__file__).parents[1] / "adding-a-measure.md"
 TEXT = "The keys to the old cabinet that my sister bought are on the table."
 PAIR = ("the rabbit quickly hopped", "the turtle slowly crawled")
-# What the picture of a report has no room for: the table of contents, curves of the card, all but two examples.
-LEFT_OUT = ["body > nav", "main > nav", ".hs-card > .hs-columns", ".hs-near", ".hs-examples figure:nth-of-type(n + 3)"]
 # Every measure of the demo, so that heads can be named by what they do.
 MEASURES = ["positions", "tokens", "entropy", "saliency", "relations", "coreference", "distances"]
 
@@ -91,19 +89,19 @@ def keep(figure: Figure, name: str) -> None:
 
 
 def picture(report: Path) -> None:
-    """The grid of heads and the card of head 8-4, as a browser shows them."""
+    """The first screen of a report, as a browser shows it."""
     chromium = os.environ.get("HEADSCOPE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         print("no Chromium: the picture of a report stays as it is", file=sys.stderr)
         return
     with import_module("playwright.sync_api").sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1184, "height": 1500})
-        page.goto(f"{report.resolve().as_uri()}#head=8-4")
-        page.locator("#explore select").first.select_option("to_sep")
-        page.add_style_tag(content=f"{', '.join(LEFT_OUT)} {{ display: none !important }}")
+        page = browser.new_page(viewport={"width": 1184, "height": 1200})
+        page.goto(report.resolve().as_uri())
         page.wait_for_timeout(1000)
-        page.locator("#explore > .hs").screenshot(path=IMG / "report.png")
+        page.add_style_tag(content=".menu { display: none }")
+        end = page.locator(".opening").bounding_box()
+        page.screenshot(path=IMG / "report.png", clip={"x": 0, "y": 0, "width": 1184, "height": end["y"] + end["height"] + 24})
         browser.close()
     smaller(IMG / "report.png")
 
@@ -111,7 +109,7 @@ def picture(report: Path) -> None:
 def smaller(path: Path) -> None:
     """Write a picture again with 256 colours: a quarter of the size."""
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE).save(path, optimize=True)
+        picture.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":

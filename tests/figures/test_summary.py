@@ -73,7 +73,10 @@ def test_bits_are_not_called_nats() -> None:
 
 @pytest.mark.parametrize(
     ("replicates", "words"),
-    [(40, "with an interval clear of zero"), (0, "without intervals nobody knows how surely")],
+    [
+        (40, "significantly more often than a fixed offset (the 95 % interval of the difference excludes 0)"),
+        (0, "the run has no intervals"),
+    ],
 )
 def test_relations_with_and_without_intervals(replicates: int, words: str) -> None:
     run = hs.run("mini", "sampler", ["relations"], limit=120, replicates=replicates, gallery=0)
@@ -85,7 +88,8 @@ def test_relations_with_and_without_intervals(replicates: int, words: str) -> No
     )
     assert words in line
     most = max(sure, key=lambda row: row["lift"])
-    assert f"{most['label']} by {most['heads']}, " in line
+    assert f"({most['label']}: {most['value']:.2f}" in line
+    assert most["heads"].replace(" | ", " and ") in line
 
 
 def small(architecture: str, family: str) -> Model:
@@ -144,5 +148,5 @@ def test_a_reading_by_document_and_kinds_of_attention() -> None:
     assert "19 texts, one document at a time, from 19 documents" in body(documents.results)
     both = body(hs.run(small("t5", "t5"), "sampler", ["entropy"], limit=6, replicates=5, max_length=60).results)
     assert "24 in 2 encoder, 2 decoder, 2 cross layers of attention" in both
-    assert "<td>encoder/" in both, "kinds are shown where there are several"
+    assert 'href="#head=encoder/' in both, "kinds are shown where there are several"
     assert "cross/2-4 is head 4 of layer 2 of cross attention" in both

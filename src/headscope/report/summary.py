@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from headscope.comparison.alike import STRUCTURE, layers_sentence, twins_sentence
+from headscope.report.headlines import skill
 from headscope.report.patterns import retrieval_sentences, sequence_sentences, sink_sentences
 from headscope.results.head_types import HALF
 from headscope.results.notes import cut_sentence
@@ -99,20 +100,22 @@ def _skills(results: Results, measure: str) -> list[str]:
         sure = [row for row in rows if (row["lift"] > 0 if unsure else surely(row))]
         chosen = "chosen on other documents" if results.measures[measure].get("selection") == "crossfit" else "chosen on the same documents"
         best = sorted(sure, key=lambda row: -row["lift"])[:3]
-        told = "; ".join(f"{row['label']} by {row['heads']}, {_score(row)}" for row in best)
+        told = "".join(f" {skill(measure, row)} ({row['label']}: {_score(row)})." for row in best)
         kinds = "" if results.layout.one_kind else f" ({kind} attention)"
-        certain = "though without intervals nobody knows how surely" if unsure else "with an interval clear of zero"
+        more = f"more often than {rule} (the run has no intervals, so none of this is tested)"
+        if not unsure:
+            more = f"significantly more often than {rule} (the 95 % interval of the difference excludes 0)"
         finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
         lost = cut_sentence(results, measure)
         lines.append(
-            f"For {len(sure) or 'none'} of {_count(len(rows), label)}{kinds} {finds} {asked} more often than {rule}, "
-            f"{certain}{': ' + told if told else ''}.{'' if lost is None else f' {lost}'}"
+            f"For {len(sure) or 'none'} of {_count(len(rows), label)}{kinds} {finds} {asked} {more}."
+            f"{told}{'' if lost is None else f' {lost}'}"
         )
     return lines
 
 
 def _alike(results: Results) -> list[str]:
-    """What layers have to do with likeness, and how many heads have a near twin."""
+    """What layers have to do with likeness, and how many heads have a near-duplicate."""
     if STRUCTURE not in results:
         return []
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
@@ -125,7 +128,7 @@ def _either(things: list[str]) -> str:
 
 
 def _score(row: dict[str, Any]) -> str:
-    return f"{interval(row['value'], row['low'], row['high'])} where the rule has {row['baseline']:.2f}"
+    return f"{interval(row['value'], row['low'], row['high'])}, the rule {row['baseline']:.2f}"
 
 
 def _nats(row: dict[str, Any]) -> str:
