@@ -1,4 +1,4 @@
-"""What Python writes is what the views read: names in the contract, colours and captions of both kinds of figures."""
+"""What Python writes is what the views read: names in the contract, captions of both kinds of figures."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 import headscope as hs
-from headscope.drawing.theme import COLOURS
-from headscope.drawing.words import RED
 from headscope.figures import RUN_FIGURES
 from headscope.views.compare import comparison
 from headscope.views.run import run_data
@@ -101,11 +99,7 @@ def test_a_comparison_is_as_the_view_reads_it(run: hs.Run) -> None:
     agrees(comparison(run.results, run.results), "Comparison")
 
 
-def test_static_and_interactive_figures_share_colours_and_captions(run: hs.Run) -> None:
-    text = (SOURCES / "charts" / "colour.ts").read_text(encoding="utf-8")
-    light = dict(re.findall(r'"(--hs-\w+)": "(#\w+)"', text.split("LIGHT", 1)[1].split("};", 1)[0]))
-    assert [light[f"--hs-s{number}"].upper() for number in range(1, 7)] == list(COLOURS[:6])
-    assert light["--hs-red"] == RED
+def test_static_and_interactive_figures_share_captions(run: hs.Run) -> None:
     data = run_data(run.results)
     assert {figure["name"]: figure["caption"] for figure in data["curves"]} == {name: RUN_FIGURES[name] for name in ("clark2", "clark4")}
     figure = run["entropy"].plot()

@@ -1,47 +1,23 @@
 /** Colours: the same palette as the static figures, in light and dark. Views say `var(--hs-ink)`; saving writes the light value. */
+import tokens from "../../../src/headscope/views/tokens.css";
 
 /** Okabe and Ito's palette without its yellow, which vanishes on white; the last, black, follows the ink. */
 export const SERIES = ["--hs-s1", "--hs-s2", "--hs-s3", "--hs-s4", "--hs-s5", "--hs-s6", "--hs-ink"].map((name) => `var(${name})`);
 
-export const LIGHT: Record<string, string> = {
-  "--hs-ink": "#1b1f24",
-  "--hs-paper": "#ffffff",
-  "--hs-soft": "#f3f5f8",
-  "--hs-line": "#d5dae1",
-  "--hs-faint": "#5b6470",
-  "--hs-accent": "#0072b2",
-  "--hs-red": "#c8321e",
-  "--hs-s1": "#0072B2",
-  "--hs-s2": "#D55E00",
-  "--hs-s3": "#009E73",
-  "--hs-s4": "#CC79A7",
-  "--hs-s5": "#56B4E9",
-  "--hs-s6": "#E69F00",
-};
+/** The design system's properties with their values in light and dark, read from the one file that has them (as views/tokens.py does). */
+const properties = [...tokens.matchAll(/^\s*(--hs-[a-z0-9-]+):\s*(.+);$/gm)].map(([, name, value]) => [name!, value!, /^light-dark\((.+), (.+)\)$/.exec(value!)] as const);
 
-export const DARK: Record<string, string> = {
-  "--hs-ink": "#e6e9ee",
-  "--hs-paper": "#14171b",
-  "--hs-soft": "#1e2329",
-  "--hs-line": "#363d47",
-  "--hs-faint": "#9aa4b1",
-  "--hs-accent": "#6cbcf0",
-  "--hs-red": "#ff7a66",
-  "--hs-s1": "#4aa3df",
-  "--hs-s2": "#f08a45",
-  "--hs-s3": "#2fc79a",
-  "--hs-s4": "#e0a3c6",
-  "--hs-s5": "#8fd0f7",
-  "--hs-s6": "#f2bd4d",
-};
+export const LIGHT: Record<string, string> = Object.fromEntries(properties.map(([name, value, pair]) => [name, pair?.[1] ?? value]));
+export const DARK: Record<string, string> = Object.fromEntries(properties.flatMap(([name, , pair]) => (pair ? [[name, pair[2]!]] : [])));
 
-/** A custom property's colours as a style sheet: light, dark by the system, and either one where a page says so. */
+/** The properties as a style sheet: light, dark by the system, and either one where a page says so. */
 export function themeSheet(): string {
-  const list = (colours: Record<string, string>) => Object.entries(colours).map(([name, value]) => `${name}:${value}`).join(";");
+  const list = (values: Record<string, string>) => Object.entries(values).map(([name, value]) => `${name}:${value}`).join(";");
+  const colours = Object.fromEntries(Object.keys(DARK).map((name) => [name, LIGHT[name]!]));
   return (
     `.hs{color-scheme:light dark;${list(LIGHT)}}` +
     `@media(prefers-color-scheme:dark){.hs{${list(DARK)}}}` +
-    `[data-theme=light] .hs,.hs[data-theme=light]{color-scheme:light;${list(LIGHT)}}` +
+    `[data-theme=light] .hs,.hs[data-theme=light]{color-scheme:light;${list(colours)}}` +
     `[data-theme=dark] .hs,.hs[data-theme=dark]{color-scheme:dark;${list(DARK)}}`
   );
 }

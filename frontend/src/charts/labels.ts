@@ -1,4 +1,5 @@
 /** Words as labels: every one visible, none wider than its room. */
+import { LIGHT } from "./colour";
 
 // What no one can see, and what no XML file may hold.
 const BLANK = /^\s*$/;
@@ -20,7 +21,7 @@ export function widthOf(text: string, size: number): number {
   pen ??= document.createElement("canvas").getContext("2d");
   let width = widths.get(text); // at 100 pixels
   if (width === undefined) {
-    if (pen) pen.font = "100px system-ui, sans-serif";
+    if (pen) pen.font = `100px ${LIGHT["--hs-sans"]}`;
     width = pen ? pen.measureText(text).width : text.length * 60;
     if (widths.size > 20_000) widths.clear();
     widths.set(text, width);

@@ -16,7 +16,7 @@ export function svgFile(svg: SVGSVGElement, caption: string): string {
   const text = lines.map((line, i) => `<text x="${box.x + 4}" y="${box.y + height + 16 + i * STEP}" font-size="${FONT}" fill="${LIGHT["--hs-faint"]}">${escape(line)}</text>`).join("");
   const total = height + 14 + lines.length * STEP;
   const file =
-    `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${width}" height="${total}" viewBox="${box.x} ${box.y} ${width} ${total}" font-family="system-ui, sans-serif">` +
+    `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${width}" height="${total}" viewBox="${box.x} ${box.y} ${width} ${total}" font-family="${escape(LIGHT["--hs-sans"]!)}">` +
     `<rect x="${box.x}" y="${box.y}" width="${width}" height="${total}" fill="#ffffff"/>${inner}${text}</svg>\n`;
   // Only inside of tags: a word of the text may be spelled like a colour.
   return file.replace(/<[^>]*>/g, (tag) => tag.replace(/var\((--hs-[a-z0-9-]+)\)/g, (whole, name: string) => LIGHT[name] ?? whole).replace(/currentColor/g, LIGHT["--hs-ink"]!));

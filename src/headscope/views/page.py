@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.core.paths import printable
 from headscope.errors import HeadscopeError
+from headscope.views.tokens import page_sheet
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
 # Only what is written in the page may run; saved pictures are made by way of data: and blob: images.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-)
-STYLE = (
-    ":root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--soft:#f3f5f8;--line:#d5dae1;--faint:#5b6470;--accent:#0072b2}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--paper:#14171b;--soft:#1e2329;--line:#363d47;--faint:#9aa4b1;--accent:#6cbcf0}}"
-    "body{margin:0 auto;max-width:68rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}"
-    "h1{font-size:1.3rem;margin:0 0 .6rem}a{color:var(--accent)}"
 )
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -63,7 +58,13 @@ def shell(title: str, body: str, data: Mapping[str, Any], *, style: str = "") ->
 
 def whole_page(title: str, body: str, policy: str, style: str) -> str:
     """A whole page in the common style plus `style`; `body` and `style` are trusted, `title` may be any text."""
-    return _PAGE.format(policy=policy, title=escape(printable(title)), style=STYLE + style, body=body)
+    return _PAGE.format(policy=policy, title=escape(printable(title)), style=base_style() + style, body=body)
+
+
+@cache
+def base_style() -> str:
+    """What the style of every page starts with: the design system's properties, and how text looks."""
+    return page_sheet() + (files("headscope.views") / "page.css").read_text(encoding="utf-8")
 
 
 def templates(package: str, folder: str = "") -> Environment:

@@ -13,17 +13,16 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 SHADES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the key
 LEAST = 0.02  # a fainter shade cannot be seen
 _STYLE = (
-    ":root{--hue:0,114,178;--depth:.75;--mark:#d55e00}@media(prefers-color-scheme:dark){:root{--hue:86,180,233;--depth:.52;--mark:#ffa35c}}"
     "body{max-width:56rem;padding:1.5rem 1rem 4rem}h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .4rem;overflow-wrap:anywhere}"
     ".text{font-size:1.05rem;line-height:1.9;overflow-wrap:anywhere}.text p{margin:.7rem 0}"
-    ".text span{background:rgba(var(--hue),calc(var(--v)*var(--depth)));border-radius:.2rem;padding:.1rem 0}"
-    ".text u{text-decoration:none;border-bottom:2.5px solid var(--mark);padding-bottom:.12rem}"
-    ".text u:target{outline:2px solid var(--mark);outline-offset:.15rem}"
-    ".note,.key{font-size:.88rem;color:var(--faint);margin:.3rem 0}.key i{font-style:normal;color:var(--ink);padding:.1rem .4rem}"
+    ".text span,.key i{background:color-mix(in srgb,var(--hs-s1) calc(var(--v)*70%),transparent);border-radius:.2rem;padding:.1rem 0}"
+    ".text u{text-decoration:none;border-bottom:2.5px solid var(--hs-s2);padding-bottom:.12rem}"
+    ".text u:target{outline:2px solid var(--hs-s2);outline-offset:.15rem}"
+    ".note,.key{font-size:.88rem;color:var(--hs-faint);margin:.3rem 0}.key i{font-style:normal;color:var(--hs-ink);padding:.1rem .4rem}"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem;margin-top:.6rem}"
-    "th,td{padding:.15rem .7rem .15rem 0;text-align:right}th{font-weight:600;border-bottom:1px solid var(--line)}"
+    "th,td{padding:.15rem .7rem .15rem 0;text-align:right}th{font-weight:600;border-bottom:1px solid var(--hs-line)}"
     "th:nth-child(2),td:nth-child(2){text-align:left;overflow-wrap:anywhere}"
-    ".signature{font:.76rem/1.5 ui-monospace,monospace;color:var(--faint);overflow-wrap:anywhere;margin-top:2.5rem}"
+    ".signature{font:.76rem/1.5 var(--hs-mono);color:var(--hs-faint);overflow-wrap:anywhere;margin-top:2.5rem}"
 )
 _BODY = """<main>
 <h1>{title}</h1>
@@ -37,7 +36,7 @@ _BODY = """<main>
 def page(texts: Sequence[KeywordResult], top: int, signature: str) -> str:
     """The whole page; it loads and runs nothing, and what stands in a text stays text."""
     single = len(texts) == 1
-    shades = "".join(f'<i style="background:rgba(var(--hue),calc({value}*var(--depth)))">{value:.1f}</i>' for value in SHADES)
+    shades = "".join(f'<i style="--v:{value}">{value:.1f}</i>' for value in SHADES)
     title = f"Keywords: {texts[0].document.id}" if single else f"Keywords of {len(texts):,} texts"
     body = _BODY.format(
         title=_safe(title),

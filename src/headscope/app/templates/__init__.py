@@ -23,6 +23,6 @@ def render(template: str, **values: Any) -> str:
     """A page."""
     from headscope.app.pages import address
     from headscope.core.paths import printable
-    from headscope.views.page import STYLE
+    from headscope.views.page import base_style
 
-    return printable(_environment().get_template(f"{template}.html.jinja").render(start=address(), base=STYLE, **values))
+    return printable(_environment().get_template(f"{template}.html.jinja").render(start=address(), base=base_style(), **values))
