@@ -1,5 +1,5 @@
 /** Texts and maps from the server that a page came from. */
-import type { MapSource, PackedInfluence, Text, TextData } from "../types";
+import type { Kind, MapSource, PackedInfluence, Text, TextData } from "../types";
 import { fromUint16 } from "./maps";
 
 export interface Request {
@@ -39,10 +39,14 @@ export interface ModelDetails {
   examples: ExampleText[];
 }
 
+/** The places of two words, or special tokens, of two texts that correspond. */
+export type Pair = [first: number, second: number];
+
 /** How differently each head attends in two texts. */
 export interface Differences {
   words: number; // that correspond
   changed: [first: string, second: string][];
+  aligned: Partial<Record<Kind, { rows: Pair[]; columns: Pair[] }>>;
   heads: { head: string; difference: number; largest: number; words: [first: string, second: string] }[];
 }
 

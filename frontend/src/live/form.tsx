@@ -78,6 +78,7 @@ export function TextForm(props: {
   const modes: [Mode, string][] = [["one", "one text"], ["compare", "two texts, compared"], ["pair", PAIRS[kind]]];
   return (
     <form
+      class="hs-type"
       onSubmit={(event) => {
         event.preventDefault();
         look();

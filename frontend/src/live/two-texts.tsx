@@ -13,6 +13,8 @@ import { TextView } from "../text/text-view";
 import { Switch } from "../ui/controls";
 import { Frame } from "../ui/frame";
 import { csvFile } from "../ui/save";
+import { DifferenceMap } from "./difference-map";
+import { quoted, where } from "./words";
 
 type By = "difference" | "largest";
 const FIRST = 6; // heads that are named
@@ -26,9 +28,6 @@ export interface Compared {
 
 /** The heads that differ most, the first one first. */
 export const mostDifferent = ({ heads }: Differences, by: By = "difference"): string[] => [...heads].sort((a, b) => b[by] - a[by]).map(({ head }) => head);
-
-const quoted = (word: string): string => (word ? `“${word}”` : "nothing");
-const where = ([first, second]: [string, string]): string => (first === second ? quoted(first) : `${quoted(first)} / ${quoted(second)}`);
 
 function DifferenceGrid(props: { compared: Compared; differences: Differences; known: readonly KnownHead[]; selected: string; onSelect: (head: string) => void }): JSX.Element {
   const { compared, differences, known, selected, onSelect } = props;
@@ -79,7 +78,12 @@ export function TwoTexts(props: { compared: Compared; known: readonly KnownHead[
   return (
     <>
       {compared.refused && <p class="hs-trouble" role="alert">{compared.refused} The texts are shown side by side all the same.</p>}
-      {compared.differences && <DifferenceGrid compared={compared} differences={compared.differences} known={props.known} selected={head} onSelect={(name) => onShown({ ...shown, heads: [name] })} />}
+      {compared.differences && (
+        <div class="hs-looked">
+          <DifferenceGrid compared={compared} differences={compared.differences} known={props.known} selected={head} onSelect={(name) => onShown({ ...shown, heads: [name] })} />
+          <DifferenceMap compared={compared} differences={compared.differences} head={head} specials={shown.choice.specials === "show"} />
+        </div>
+      )}
       <div class="hs-columns">
         {compared.data.map((data, at) => <TextView key={`${at} ${data.text.id}`} title={`Head ${head}, ${at ? "second" : "first"} text`} data={data} source={compared.sources[at]!} compact shown={shown} onShown={onShown} />)}
       </div>

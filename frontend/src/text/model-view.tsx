@@ -52,7 +52,7 @@ export function ModelView(props: Pick<TextViewProps, "data" | "source" | "choice
     <Frame
       name={`heads-${text.id}`}
       {...(props.title ? { title: props.title } : {})}
-      caption={`Attention of ${held.length} heads on one text (n = 1), between ${choice.level}s: ${way}.`}
+      caption={`Attention of ${held.length} heads on one text (n = 1), between ${choice.level}s: ${way}.${known?.size ? " Dots: heads that a run knows." : ""}`}
       signature={data.signature}
       csv={() => mapsFile([...maps.weights].map(([head, weights]) => ({ head, ...positions(text, head, choice), weights: chosen(weights, text, head, choice).weights })))}
     >

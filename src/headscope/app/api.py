@@ -149,11 +149,19 @@ class HeadDifferenceOut(BaseModel):
     words: tuple[str, str] = Field(description="the words of both texts whose rows they are")
 
 
+class AlignedOut(BaseModel):
+    """Places in both texts that correspond, counted from 0 over words and special tokens."""
+
+    rows: list[tuple[int, int]]
+    columns: list[tuple[int, int]]
+
+
 class DifferencesOut(BaseModel):
     """How differently the heads of a model attend in two texts, between words."""
 
     words: int = Field(description="words that correspond; rows of other words are not compared")
     changed: list[tuple[str, str]] = Field(description="words of the first text and what stands in their place in the second")
+    aligned: dict[str, AlignedOut] = Field(description="rows and columns that correspond, by kind of attention")
     heads: list[HeadDifferenceOut] = Field(description="every head, in the order of the model")
 
 

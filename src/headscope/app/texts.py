@@ -165,9 +165,9 @@ class SentTexts:
         return {
             "words": len(aligned.rows),
             "changed": aligned.changed,
+            "aligned": {kind: {"rows": rows.pairs, "columns": columns.pairs} for kind, (rows, columns) in found.aligned.items()},
             "heads": [
-                {"head": str(one.head), "difference": one.value, "largest": one.largest, "words": one.words}
-                for one in found
+                {"head": str(one.head), "difference": one.value, "largest": one.largest, "words": one.words} for one in found.heads
             ],
         }
 

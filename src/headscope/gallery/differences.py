@@ -46,6 +46,14 @@ class HeadDifference:
     words: tuple[str, str]
 
 
+@dataclass(frozen=True)
+class TextDifferences:
+    """The differences of all heads, and how rows and columns correspond in each kind of attention."""
+
+    heads: tuple[HeadDifference, ...]
+    aligned: Mapping[Kind, tuple[Alignment, Alignment]]
+
+
 def align(first: Encoded, second: Encoded) -> Alignment:
     """Which words of two texts correspond. Texts that share too little are refused."""
     one, two = _positions(first), _positions(second)
@@ -70,7 +78,7 @@ def differences(
     second: Encoded,
     maps: Mapping[HeadId, Float[np.ndarray, "query key"]],
     others: Mapping[HeadId, Float[np.ndarray, "query key"]],
-) -> list[HeadDifference]:
+) -> TextDifferences:
     """The difference of every head of `maps`, in their order; `others` are the maps of the second text."""
     aligned: dict[Kind, tuple[Alignment, Alignment]] = {}
     found = []
@@ -88,7 +96,7 @@ def differences(
         largest = int(distances.argmax())
         words = tuple(_positions(side)[place][0] for side, place in zip((one[0], two[0]), rows.rows[largest], strict=True))
         found.append(HeadDifference(head, float(distances.mean()), float(distances[largest]), (words[0], words[1])))
-    return found
+    return TextDifferences(tuple(found), aligned)
 
 
 def _distances(
