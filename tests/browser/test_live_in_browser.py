@@ -174,7 +174,13 @@ def test_any_second_text_is_answered(server: str, visitor: Visitor) -> None:
 
 @pytest.mark.parametrize(
     ("place", "width", "dark"),
-    [(PAIR, 1440, False), (PAIR, 390, True), ("#model=mini-decoder&generate=3&text=The+keys", 390, False), ("#text=A+cat+sat.", 1440, True), ("", 390, True)],
+    [
+        (PAIR, 1440, False),
+        (PAIR, 390, True),
+        ("#model=mini-decoder&generate=3&text=The+keys", 390, False),
+        ("#text=A+cat+sat.", 1440, True),
+        ("", 390, True),
+    ],
     ids=["pair", "pair on a phone", "generated", "one text", "start"],
 )
 def test_typed_texts_keep_nobody_out(server: str, visitor: Visitor, place: str, width: int, dark: bool) -> None:

@@ -36,7 +36,12 @@ EXAMPLES: dict[ModelKind, tuple[dict[str, Any], ...]] = {
     ),
     "encoder-decoder": (
         {"text": "The cat sleeps on the table.", "about": "the encoder alone"},
-        {"text": "The cat sleeps on the table.", "second": "Die Katze schläft auf dem Tisch.", "mode": "pair", "about": "source and target"},
+        {
+            "text": "The cat sleeps on the table.",
+            "second": "Die Katze schläft auf dem Tisch.",
+            "mode": "pair",
+            "about": "source and target",
+        },
         _MINIMAL,
     ),
 }

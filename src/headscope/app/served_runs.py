@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -125,7 +126,7 @@ class ServedRuns:
                 results = self[name]
                 if not of_model(results, fingerprint):
                     continue
-                found = await self._made(self._known, (name,), (results,), lambda results=results, name=name: _known(results, name))
+                found = await self._made(self._known, (name,), (results,), partial(_known, results, name))
             except (Refusal, RunError):  # a run that cannot be read now says nothing of a text
                 continue
             heads = {head.head: head for head in found[0]} | heads

@@ -166,9 +166,7 @@ class SentTexts:
             "words": len(aligned.rows),
             "changed": aligned.changed,
             "aligned": {kind: {"rows": rows.pairs, "columns": columns.pairs} for kind, (rows, columns) in found.aligned.items()},
-            "heads": [
-                {"head": str(one.head), "difference": one.value, "largest": one.largest, "words": one.words} for one in found.heads
-            ],
+            "heads": [{"head": str(one.head), "difference": one.value, "largest": one.largest, "words": one.words} for one in found.heads],
         }
 
     def _all_maps(self, model: Model, id: str, sent: SentText) -> dict[HeadId, Float[np.ndarray, "query key"]]:
