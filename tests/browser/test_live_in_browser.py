@@ -95,6 +95,15 @@ def test_back_returns_to_the_text_before(server: str, visitor: Visitor) -> None:
     assert page.locator(".hs-live textarea").input_value() == "A cat sat."
 
 
+def test_another_model_reads_the_same_text(server: str, visitor: Visitor) -> None:
+    page = visitor.open(f"{server}#text=A+cat+sat.")
+    page.wait_for_selector(f"{OPENED} svg text")
+    page.get_by_label("model").select_option("mini-decoder")
+    expect(page.locator(f"{OPENED} svg text", has_text="<|endoftext|>").first).to_be_visible()
+    assert state(page.url)["model"] == "mini-decoder"
+    assert "No run of mini-decoder with labels of heads is served" in page.locator(".hs-live").inner_text()
+
+
 def test_a_minimal_pair(server: str, visitor: Visitor) -> None:
     page = visitor.open(server)
     page.get_by_role("button", name=re.compile(r"a minimal pair")).click()

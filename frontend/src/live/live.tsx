@@ -153,6 +153,10 @@ export function Live(props: LiveData): JSX.Element {
     };
   }, []);
 
+  const edit = (next: Asked): void => {
+    if (looked && next.model !== asked.model) void look({ ...next, generate: 0 }, {}, "push"); // the same texts, by another model
+    else setAsked(next);
+  };
   const choose = (example: ExampleText): void =>
     void look({ model: asked.model, mode: example.mode, text: example.text, second: example.second ?? "", generate: example.generate ?? 0 }, example.head ? { heads: [example.head] } : {}, "push");
   const known = looked?.model.known ?? [];
@@ -160,7 +164,8 @@ export function Live(props: LiveData): JSX.Element {
   return (
     <div class="hs-live">
       <style>{sheet}</style>
-      <TextForm models={props.models} model={model} asked={asked} limit={props.characters} busy={busy} onChange={setAsked} onLook={(next) => void look(next, {}, "push")} />
+      <TextForm models={props.models} model={model} asked={asked} limit={props.characters} busy={busy} onChange={edit} onLook={(next) => void look(next, {}, "push")} />
+      {model === null && !trouble && <p class="hs-note" role="status">Loading {asked.model} …</p>}
       <ExampleTexts examples={model?.examples ?? []} open={looked === null} onChoose={choose} />
       {trouble && <p class="hs-trouble" role="alert">{trouble}</p>}
       {looked && shown && (
@@ -185,7 +190,9 @@ function dataOf({ answer, asked }: Looked, opened: boolean): Answer {
 /** What the server said of how the texts were read. */
 function notesOf({ asked, answer, compared }: Looked): string[] {
   const of = (note: string, which: string): string[] => (note ? [asked.generate ? note : `Not all of ${which} was read: ${note}`] : []);
-  return compared ? [...of(compared.data[0].note, "the first text"), ...of(compared.data[1].note, "the second text")] : of(answer.note, "it");
+  const long = writeAddress(asked, {}) === null ? ["The text is too long for the address, which opens an empty page"] : [];
+  if (compared) return [...of(compared.data[0].note, "the first text"), ...of(compared.data[1].note, "the second text"), ...long];
+  return [...of(answer.note, "it"), ...long];
 }
 
 /** The second text, and how the heads differ in it; where the texts cannot be compared, why. */

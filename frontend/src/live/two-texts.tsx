@@ -54,19 +54,21 @@ function DifferenceGrid(props: { compared: Compared; differences: Differences; k
     <Frame
       name={`differences-${compared.data[0].text.id}-${compared.data[1].text.id}`}
       title="Where the heads differ"
-      caption={`Difference between the attention of each head in two texts (${changes || "the texts are the same"}): total variation distance between the rows of ${differences.words} words that correspond, ${by === "largest" ? "the largest one" : "their mean"}; 0 is the same attention, 1 nothing in common. Bold: heads that a run knows.`}
+      caption={`Difference between the attention of each head in two texts (${changes || "the texts are the same"}): total variation distance between the rows of ${differences.words} words that correspond, ${by === "largest" ? "the largest one" : "their mean"}; 0 is the same attention, 1 nothing in common.${words.size ? " Bold: heads that a run knows." : ""}`}
       signature={compared.data.map(({ signature }) => signature).join(" ")}
       csv={() => csvFile(["head", "mean_difference", "largest_difference", "word_in_first", "word_in_second"], differences.heads.map(({ head, difference, largest, words: [first, second] }) => [head, difference, largest, first, second]))}
     >
       <div class="hs-controls">
         <Switch label="colour by" value={by} options={[["difference", "mean over words"], ["largest", "largest of a word"]]} onChange={setBy} />
       </div>
-      <div class="hs-heads" role="group" aria-label="heads that differ most">
-        <span class="hs-faint">differ most</span>
-        {mostDifferent(differences, by).slice(0, FIRST).map((name) => (
-          <button type="button" key={name} aria-pressed={name === selected} onClick={() => onSelect(name)}><b>{name}</b> · {rows.get(name)![by].toFixed(2)}{by === "largest" && ` at ${where(rows.get(name)!.words)}`}</button>
-        ))}
-      </div>
+      {differences.changed.length > 0 && (
+        <div class="hs-heads" role="group" aria-label="heads that differ most">
+          <span class="hs-faint">differ most</span>
+          {mostDifferent(differences, by).slice(0, FIRST).map((name) => (
+            <button type="button" key={name} aria-pressed={name === selected} onClick={() => onSelect(name)}><b>{name}</b> · {rows.get(name)![by].toFixed(2)}{by === "largest" && ` at ${where(rows.get(name)!.words)}`}</button>
+          ))}
+        </div>
+      )}
       <Plot label="differences of heads">{draw}</Plot>
     </Frame>
   );
