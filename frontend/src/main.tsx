@@ -5,15 +5,22 @@ import { themeSheet } from "./charts/colour";
 import { Compare } from "./comparison/comparison";
 import { findHead } from "./data/heads";
 import { Embedded } from "./data/maps";
+import { Location, parse } from "./page/address";
+import { copyButtons, followSections, markSection, reach } from "./page/furniture";
+import { enhanceTables } from "./page/tables";
 import { ContestFigure } from "./run/contest";
 import { Curves } from "./run/curves";
 import { Explorer } from "./run/explorer";
+import type { GridState } from "./run/grid-state";
+import { gridState, gridValues } from "./run/grid-state";
 import { HeadMapView } from "./run/head-map";
 import { HeadTypes } from "./run/head-types";
 import { HeadTreeView } from "./run/head-tree";
 import { Sections } from "./run/sections";
 import type { LiveData } from "./live/live";
 import { Live } from "./live/live";
+import type { SentenceData } from "./text/sentence";
+import { Sentence } from "./text/sentence";
 import { TextView } from "./text/text-view";
 import type { Comparison, MapSource, Run, TextData } from "./types";
 import sheet from "./style.css";
@@ -48,21 +55,33 @@ export const textSource = (data: TextData): MapSource => new Embedded(() => data
 /** What can be done to the views of a run once they are drawn. */
 export interface Mounted {
   jump: (head: string) => void; // choose a head and go to its card
-  reach: () => void; // go to the card of the chosen one
+  reach: () => void; // go to the card of the chosen one, or to the line that says that there is no such head
+  show: (values: Record<string, string>) => void; // show what an address asks for
   close: () => void;
 }
 
+interface RunOptions {
+  head?: string | null;
+  values?: Record<string, string>; // of the address: what the grid and the table of types show
+  onSelect?: (head: string) => void;
+  onState?: (values: Record<string, string>) => void; // what the grid and the table of types show now
+}
+
 /** All the views of a run, each in the element that asks for it by `data-view` ("run": all of them, with headings); they share one chosen head. */
-export function mountRun(root: ParentNode, run: Run, options: { head?: string | null; onSelect?: (head: string) => void } = {}): Mounted {
+export function mountRun(root: ParentNode, run: Run, options: RunOptions = {}): Mounted {
   for (const element of root.querySelectorAll<HTMLElement>("[data-view=run]")) draw(element, <Sections run={run} />);
-  const source = runSource(run);
-  let head = (options.head && findHead(options.head, run.sites)) || null;
+  const source = runSource(run), explorer = root.querySelector<HTMLElement>("[data-view=explorer]");
+  let head = findHead(options.head || explorer?.dataset["head"] || "", run.sites) ?? null;
+  let missing = options.head && !head ? options.head : "";
+  const begin = explorer?.dataset["quantity"];
+  let values = options.values ?? {}, grid = gridState(run, values, begin);
+  const onGrid = (state: GridState): void => options.onState?.(gridValues(run, state, begin));
   const redraw = (): void => {
     for (const element of root.querySelectorAll<HTMLElement>("[data-view]")) {
       const { view, figure, kind, measure } = element.dataset;
-      if (view === "explorer") draw(element, <Explorer run={run} source={source} head={head} onSelect={select} />);
+      if (view === "explorer") draw(element, <Explorer run={run} source={source} head={head} missing={missing} onSelect={select} grid={grid} onGrid={onGrid} />);
       if (view === "map" && run.map) draw(element, <HeadMapView run={run} selected={head} onSelect={jump} />);
-      if (view === "types") draw(element, <HeadTypes run={run} onSelect={jump} />);
+      if (view === "types") draw(element, <HeadTypes run={run} onSelect={jump} values={values} onState={(state) => options.onState?.(state)} />);
       if (view === "tree" && run.tree) draw(element, <HeadTreeView run={run} selected={head} onSelect={jump} />);
       const curves = run.curves.find((f) => f.name === figure && f.kind === kind);
       if (view === "curves" && curves) draw(element, <Curves run={run} figure={curves} onSelect={jump} />);
@@ -71,21 +90,29 @@ export function mountRun(root: ParentNode, run: Run, options: { head?: string | 
     }
   };
   const select = (name: string): void => {
-    head = name;
+    [head, missing] = [name, ""];
     options.onSelect?.(name);
     redraw();
   };
   const jump = (called: string): void => {
     const name = findHead(called, run.sites);
-    if (name === undefined) return;
-    select(name);
+    if (name !== undefined) select(name);
+    else {
+      [head, missing] = [null, called];
+      redraw();
+    }
     reach();
-    card()?.focus({ preventScroll: true });
+    target()?.focus({ preventScroll: true });
   };
-  const card = (): HTMLElement | null => root.querySelector("[data-view=explorer] .hs-card");
-  const reach = (): void => card()?.scrollIntoView({ block: "start" });
+  const target = (): HTMLElement | null => root.querySelector("[data-view=explorer] .hs-missing") ?? root.querySelector("[data-view=explorer] .hs-card");
+  const reach = (): void => target()?.scrollIntoView({ block: missing ? "center" : "start" });
+  const show = (asked: Record<string, string>): void => {
+    values = asked;
+    grid = gridState(run, values, begin);
+    redraw();
+  };
   redraw();
-  return { jump, reach, close: () => root.querySelectorAll<HTMLElement>("[data-view]").forEach((element) => render(null, element)) };
+  return { jump, reach, show, close: () => root.querySelectorAll<HTMLElement>("[data-view]").forEach((element) => render(null, element)) };
 }
 
 interface PageData {
@@ -97,42 +124,23 @@ interface PageData {
   live?: LiveData;
 }
 
-/** The head that an address such as `report.html#head=8-4` names. */
-function headIn(hash: string): string | null {
-  try {
-    return /^#head=(.+)$/.exec(decodeURIComponent(hash))?.[1] ?? null;
-  } catch {
-    return null; // an address that cannot be read names none
-  }
-}
-
 /** A page that holds its data: `<script type="application/json" id="headscope-data">`. */
 export function start(): void {
   const holder = document.getElementById("headscope-data");
   if (!holder) return;
   const data = JSON.parse(holder.textContent ?? "{}") as PageData;
-  if (data.run) {
-    const named = headIn(location.hash);
-    const { jump, reach } = mountRun(document, data.run, {
-      head: named ?? data.head ?? null,
-      // The frame of a notebook has no address that could change.
-      onSelect: (head) => location.protocol !== "about:" && history.replaceState(null, "", data.served ? `${data.served}/heads/${head}` : `#head=${head}`),
-    });
-    if (named || (data.served && data.head)) {
-      reach();
-      requestAnimationFrame(() => requestAnimationFrame(reach)); // again, when the views above it have found their width
-    }
-    const follow = (address: string): void => {
-      const head = headIn(address);
-      if (head) jump(head);
-    };
-    addEventListener("hashchange", () => follow(location.hash));
-    // A link to the head that the address names already changes nothing that one could be told of.
-    document.addEventListener("click", (event) => {
-      const link = event.target instanceof Element ? event.target.closest("a") : null;
-      if (link?.getAttribute("href")?.startsWith("#head=") && link.hash === location.hash) follow(link.hash);
-    });
+  const address = new Location();
+  for (const element of document.querySelectorAll<HTMLElement>("[data-view=sentence]")) {
+    element.replaceChildren(); // the words, for where there are no scripts
+    draw(element, <Sentence data={JSON.parse(element.dataset["sentence"]!) as SentenceData} small={"small" in element.dataset} />);
   }
+  if (data.run) startRun(data, data.run, address);
+  copyButtons(document);
+  enhanceTables(document, address);
+  markSection(document);
+  followSections(document, address);
+  const { section } = address.address;
+  if (section) settled(() => reach(document, section));
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=text]")) {
     if (data.text) draw(element, <TextView data={data.text} source={textSource(data.text)} />);
   }
@@ -142,4 +150,37 @@ export function start(): void {
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=live]")) {
     if (data.live) draw(element, <Live {...data.live} />);
   }
+}
+
+/** The views of a run, with the chosen head and the state of the grid in the address. */
+function startRun(data: PageData, run: Run, address: Location): void {
+  const { values, section } = address.address;
+  const served = (head: string): string => `${data.served}/heads/${head}`; // a server has an address for every head
+  const views = mountRun(document, run, {
+    head: values["head"] ?? data.head ?? null,
+    values,
+    onSelect: (head) => (data.served ? address.set({ head: "" }, served(head)) : address.set({ head })),
+    onState: (state) => address.set(state),
+  });
+  if (!section && (values["head"] || (data.served && data.head))) settled(views.reach);
+  let known = values;
+  address.listen(({ values }) => {
+    views.show(values);
+    if (values["head"] && values["head"] !== known["head"]) views.jump(values["head"]);
+    known = values;
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href^="#head="]') : null;
+    const head = link && parse(link.getAttribute("href")!).values["head"];
+    if (!head) return;
+    event.preventDefault();
+    if (!data.served) address.go("", { head });
+    views.jump(head);
+  });
+}
+
+/** Do something now, and again when the views have found their widths. */
+function settled(action: () => void): void {
+  action();
+  requestAnimationFrame(() => requestAnimationFrame(action));
 }

@@ -24,6 +24,7 @@ from headscope.encoding.words import WordGroups, word_map
 from headscope.gallery.texts import look
 from headscope.models.model import Model
 from headscope.report.comparison import write_comparison
+from headscope.report.headlines import headlines
 from headscope.views.page import bundle
 from helpers.browsing import Visitor, downloaded, expect, violations
 from helpers.excerpts import excerpt
@@ -44,19 +45,40 @@ def report(run: hs.Run, tmp_path_factory: pytest.TempPathFactory) -> str:
     return run.report(tmp_path_factory.mktemp("page") / "report.html").as_uri()
 
 
-def test_it_is_small_and_asks_for_nothing(report: str, visitor: Visitor) -> None:
+def test_it_opens_with_the_strongest_finding(report: str, run: hs.Run, visitor: Visitor) -> None:
+    """Small, without a network: a sentence with its lines, cards, and the grid with that head chosen."""
     size = Path(report.removeprefix("file://")).stat().st_size
     assert 500_000 < size < 3_000_000
     page = visitor.open(report, offline=True)
     assert page.locator("h1").inner_text() == "What the heads of mini look at"
+    assert "An attention head is" in page.locator(".lead").inner_text()
+    first, *others = headlines(run.results)
+    sure = [row for row in run.results["relations_best"] if row["label"] != "all" and row["lift_low"] > 0 and " | " not in row["heads"]]
+    assert_allclose(first.effect, max(row["lift"] for row in sure))
+    assert page.locator(".first h2").inner_text() == f"{first.title}."
+    assert page.locator(".first [data-view=sentence] path[stroke='var(--hs-red)']").count() >= 1
+    assert page.locator(".first .words").count() == 0, "the words for pages without scripts are gone"
+    cards = page.locator(".cards li")
+    assert [card.strip(".") for card in cards.locator("h3").all_inner_texts()] == [other.title for other in others]
+    assert cards.locator("svg").count() >= len(others)
+    assert f"Head {first.head}" in page.locator(".hs-card h3").first.inner_text()
+    assert "#" not in page.url, "what the page chose is not in its address"
     assert page.locator("#summary li").count() >= 5
     for view in ("explorer", "curves", "contest", "map"):
         assert page.locator(f"[data-view={view}] svg").count() >= 1, view
+    cards.locator("a").first.click()
+    assert f"Head {others[0].head}" in page.locator(".hs-card h3").first.inner_text()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator("footer button")).to_have_text("Copied", timeout=60_000)
+    assert page.locator("#signature").inner_text() == run.signature
 
 
 def test_a_head_is_chosen_and_looked_at(report: str, run: hs.Run, visitor: Visitor) -> None:
-    page = visitor.open(report, offline=True)
-    assert page.locator(".hs-card").count() == 0
+    page = visitor.open(f"{report}#head=1-1", offline=True)
+    page.locator("[data-view=explorer] svg [tabindex='0'][role=button]").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    assert "Head 2-2" in page.locator(".hs-card h3").first.inner_text()
     grid = page.locator("[data-view=explorer] .hs-frame").first
     grid.get_by_role("button", name="8-4", exact=False).first.click()
     card = page.locator(".hs-card")
@@ -64,12 +86,63 @@ def test_a_head_is_chosen_and_looked_at(report: str, run: hs.Run, visitor: Visit
     assert page.url.endswith("#head=8-4")
     best = run["relations"].table.where(layer=8, head=4).sort("lift", descending=True)
     assert best["label"][0] in card.locator(".hs-said").inner_text()
+    titles = card.locator("h4").all_inner_texts()
+    assert titles.index("Seen at work") < titles.index("In numbers"), "examples come first"
+    assert card.locator(".hs-examples .hs-frame").count() >= 2
     card.get_by_role("button", name="next head").click()
     assert "Head 8-5" in card.locator("h3").first.inner_text()
-    # The address names the head: it can be sent to someone.
-    again = visitor.open(f"{report}#head=8-4", offline=True)
-    assert "Head 8-4" in again.locator(".hs-card h3").first.inner_text()
-    assert again.locator(".hs-card .hs-examples .hs-frame").count() >= 2
+
+
+def test_the_state_of_the_page_is_in_its_address(report: str, run: hs.Run, visitor: Visitor) -> None:
+    page = visitor.open(report, offline=True)
+    grid = page.locator("[data-view=explorer] .hs-frame").first
+    _choose(grid.get_by_label("quantity"), "to_sep")
+    grid.get_by_role("button", name="by value").click()
+    grid.get_by_label("layers").fill("1-4")
+    table = page.locator("table[data-table=relations]")
+    lift = table.get_by_role("columnheader", name="lift")
+    lift.get_by_role("button").press("Enter")
+    assert lift.get_attribute("aria-sort") == "descending"
+    lifts = [float(text.split()[0].replace("−", "-")) for text in table.locator("tbody tr td:nth-child(8)").all_inner_texts()]
+    assert lifts == sorted(lifts, reverse=True)
+    assert len(lifts) > 5
+    page.locator("#find-relations").fill("obj")
+    shown = table.locator("tbody tr:visible")
+    assert 0 < shown.count() < len(lifts)
+    assert all("obj" in text for text in shown.all_inner_texts())
+    page.locator("[data-view=types]").get_by_label("find", exact=True).fill("sink")
+    link = shown.first.locator("a").first
+    head = link.inner_text()
+    link.click()
+    assert f"Head {head}" in page.locator(".hs-card h3").first.inner_text()
+    page.locator("nav.side a", has_text="Surface patterns").click()
+    expect(page.locator("nav.side [aria-current]")).to_have_text("Surface patterns", timeout=60_000)
+    page.wait_for_function("() => location.hash.includes('find.types')")
+    for part in (
+        "#clark2-encoder&",
+        f"head={head}",
+        "quantity=tokens/to_sep",
+        "order=value",
+        "layers=1-4",
+        "sort.relations=-8",
+        "find.relations=obj",
+    ):
+        assert part in page.url
+    page.reload()
+    page.wait_for_selector(".hs-card")
+    assert f"Head {head}" in page.locator(".hs-card h3").first.inner_text()
+    assert grid.get_by_label("quantity").input_value() == "tokens/to_sep"
+    assert grid.get_by_role("button", name="by value").get_attribute("aria-pressed") == "true"
+    assert grid.get_by_label("layers").input_value() == "1-4"
+    assert lift.get_attribute("aria-sort") == "descending"
+    assert page.locator("#find-relations").input_value() == "obj"
+    assert page.locator("[data-view=types]").get_by_label("find", exact=True).input_value() == "sink"
+    assert page.evaluate("Math.abs(document.getElementById('clark2-encoder').getBoundingClientRect().top) < 200"), "the section is in view"
+    page.evaluate("() => { location.hash = '#head=99-99'; }")
+    missing = page.get_by_role("alert").filter(has_text="There is no head 99-99")
+    expect(missing).to_be_in_viewport(timeout=60_000)
+    assert "1-1 to 12-12" in missing.inner_text()
+    assert page.locator(".hs-card").count() == 0
 
 
 def test_types_of_heads_are_sorted_filtered_and_lead_to_the_head(tmp_path: Path, visitor: Visitor) -> None:
@@ -133,28 +206,8 @@ def test_the_grid_shows_a_slice(tmp_path: Path, visitor: Visitor) -> None:
     assert violations(page) == []
 
 
-def test_a_word_is_isolated(report: str, visitor: Visitor) -> None:
-    page = visitor.open(f"{report}#head=8-4", offline=True)
-    example = page.locator(".hs-examples .hs-frame").first
-    words = example.locator("svg [role=option], svg [tabindex]")
-    word = words.nth(3)
-    word.hover()
-    said = example.locator("[aria-live]")
-    expect(said).to_contain_text((word.text_content() or "?").strip()[:3], timeout=60_000)
-    expect(said).to_contain_text(re.compile(r"[0-9]"), timeout=60_000)
-
-
-def test_special_tokens_can_be_hidden(report: str, visitor: Visitor) -> None:
-    page = visitor.open(f"{report}#head=8-4", offline=True)
-    example = page.locator(".hs-examples .hs-frame").first
-    assert "[SEP]" in (example.locator("svg").first.text_content() or "")
-    example.locator("summary").click()
-    example.get_by_label("special tokens").select_option("hide")
-    expect(example.locator("svg").first).not_to_contain_text("[SEP]", timeout=60_000)
-    assert example.locator("svg").first.text_content()
-
-
-def test_saved_files_hold_what_is_seen(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_an_example_is_looked_at_and_saved(report: str, run: hs.Run, visitor: Visitor) -> None:
+    """One word alone, red only for what is annotated, without special tokens, and as files."""
     page = visitor.open(f"{report}#head=8-4", offline=True)
     example = page.locator(".hs-examples .hs-frame").first
     svg = downloaded(page, example.get_by_role("button", name="as SVG"))
@@ -169,16 +222,28 @@ def test_saved_files_hold_what_is_seen(report: str, run: hs.Run, visitor: Visito
     assert b"var(--" not in svg
     png = downloaded(page, example.get_by_role("button", name="as PNG"))
     assert png.startswith(b"\x89PNG")
-    table = list(
-        csv.DictReader(
-            io.StringIO(
-                downloaded(page, page.locator("[data-view=explorer] .hs-frame").first.get_by_role("button", name="as CSV")).decode()
-            )
-        )
+    red = example.locator("svg line[stroke='var(--hs-red)']").count()
+    assert red >= 1
+    opacity = example.locator("svg .hs-links line").evaluate_all(
+        "lines => Math.max(...lines.map((line) => +line.getAttribute('stroke-opacity')))"
     )
-    previous = {(row["layer"], row["head"]): float(row["value"]) for row in table if row["quantity"] == "previous"}
-    for row in run["positions"].table.where(quantity="previous"):
-        assert_allclose(previous[str(row["layer"]), str(row["head"])], row["value"], atol=1e-4)
+    assert opacity > 0.35
+    words = example.locator("svg [role=option]")
+    word = words.nth(1)
+    word.hover()
+    said = example.locator("[aria-live]")
+    expect(said).to_contain_text((word.text_content() or "?").strip()[:3], timeout=60_000)
+    expect(said).to_contain_text(re.compile(r"[0-9]"), timeout=60_000)
+    word.click()
+    page.mouse.move(0, 0)
+    assert example.locator("svg line[stroke='var(--hs-red)']").count() == red, "a pinned word is not an annotated link"
+    marked = example.locator("svg [data-side=row] [role=option][style*='--hs-red']").first
+    marked.hover()
+    expect(example.locator(".hs-isolated path[stroke='var(--hs-red)']")).to_have_count(1, timeout=60_000)
+    example.locator("summary").click()
+    example.get_by_label("special tokens").select_option("hide")
+    expect(example.locator("svg").first).not_to_contain_text("[SEP]", timeout=60_000)
+    assert example.locator("svg").first.text_content()
 
 
 def test_words_are_joined_as_in_python(tmp_path: Path, visitor: Visitor) -> None:
@@ -213,16 +278,7 @@ def test_nobody_is_kept_out(report: str, visitor: Visitor, width: int, dark: boo
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_grid_is_walked_with_the_keyboard(report: str, visitor: Visitor) -> None:
-    page = visitor.open(report, offline=True)
-    cell = page.locator("[data-view=explorer] [tabindex='0'][role=button], [data-view=explorer] svg [tabindex='0']").first
-    cell.focus()
-    for key in ("ArrowRight", "ArrowDown", "Enter"):
-        page.keyboard.press(key)
-    assert "Head 2-2" in page.locator(".hs-card h3").first.inner_text()
-
-
-def test_grid_by_quantity_order_and_map(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_the_grid_by_quantity_order_filter_and_map(report: str, run: hs.Run, visitor: Visitor) -> None:
     page = visitor.open(report, offline=True)
     grid = page.locator("[data-view=explorer] .hs-frame").first
     _choose(grid.get_by_label("quantity"), "to_sep")
@@ -230,23 +286,21 @@ def test_grid_by_quantity_order_and_map(report: str, run: hs.Run, visitor: Visit
     top = run["tokens"].table.where(quantity="to_sep").sort("value", descending=True)
     first = grid.locator("svg [tabindex]").first
     assert f"{top['layer'][0]}-{top['head'][0]}" in (first.get_attribute("aria-label") or "")
-    grid.get_by_role("button", name="map", exact=True).click()
-    expect(grid.locator("svg image")).to_have_count(144, timeout=60_000)
-
-
-def test_filter_and_order_are_said_and_saved(report: str, run: hs.Run, visitor: Visitor) -> None:
-    page = visitor.open(report, offline=True)
-    grid = page.locator("[data-view=explorer] .hs-frame").first
-    _choose(grid.get_by_label("quantity"), "to_sep")
     grid.get_by_label("only above even").check()
     grid.get_by_label("layers").fill("1-4, abc")
-    grid.get_by_role("button", name="by value").click()
     expected = sum(row["layer"] <= 4 and row["value"] > row["baseline"] for row in run["tokens"].table.where(quantity="to_sep"))
     assert f"{expected} of 144 heads: above even, layers 1-4; in the order of to_sep." in grid.locator("figcaption").inner_text()
     assert "There is no layer abc" in grid.inner_text()
     table = list(csv.DictReader(io.StringIO(downloaded(page, grid.get_by_role("button", name="as CSV")).decode())))
     assert [row["passes"] for row in table].count("true") == expected
     assert {row["measure"] for row in table} == {"tokens"}
+    values = {(row["layer"], row["head"]): float(row["value"]) for row in table if row["quantity"] == "to_sep"}
+    for row in run["tokens"].table.where(quantity="to_sep"):
+        assert_allclose(values[str(row["layer"]), str(row["head"])], row["value"], atol=1e-4)
+    grid.get_by_label("only above even").uncheck()
+    grid.get_by_label("layers").fill("")
+    grid.get_by_role("button", name="map", exact=True).click()
+    expect(grid.locator("svg image")).to_have_count(144, timeout=60_000)
 
 
 def test_heads_are_reached_from_addresses_and_figures(report: str, run: hs.Run, visitor: Visitor) -> None:

@@ -75,7 +75,7 @@ def test_sentences_say_what_can_be_worked_out_by_hand(folder: Path) -> None:
     assert 0.08 < p < 0.12
     assert f"(p {p_value(p)}, permutation test)" in said
     assert twins_sentence(run.results, "encoder") == (
-        "Near twins: of 6 heads, these have another one so close: 4 [4 4] closer than 0.02, 4 [4 4] closer than 0.05, "
+        "Near-duplicates: of 6 heads, these have another one so close: 4 [4 4] closer than 0.02, 4 [4 4] closer than 0.05, "
         "4 [4 4] closer than 0.1 nats."
     )
     assert (

@@ -73,7 +73,7 @@ def test_bits_are_not_called_nats() -> None:
 
 @pytest.mark.parametrize(
     ("replicates", "words"),
-    [(40, "with an interval clear of zero"), (0, "without intervals nobody knows how surely")],
+    [(40, "significantly (the 95 % interval of the difference excludes 0)"), (0, "the run has no intervals")],
 )
 def test_relations_with_and_without_intervals(replicates: int, words: str) -> None:
     run = hs.run("mini", "sampler", ["relations"], limit=120, replicates=replicates, gallery=0)

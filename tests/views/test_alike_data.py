@@ -130,7 +130,7 @@ def test_a_run_without_distances_looks_as_before(plain: hs.Run) -> None:
     assert 'data-view="map"' in section
     assert "findings" not in section
     assert "tree" not in section
-    assert not any("Near twins" in line for line in sentences(plain.results))
+    assert not any("Near-duplicates" in line for line in sentences(plain.results))
     assert alike_section(plain.results) is None
 
 

@@ -16,15 +16,16 @@ const segmenter = "Segmenter" in Intl ? new Intl.Segmenter() : null; // older Fi
 let pen: CanvasRenderingContext2D | null = null;
 const widths = new Map<string, number>();
 
-/** How many pixels wide a text is at a font size, in the views' font. */
-export function widthOf(text: string, size: number): number {
+/** How many pixels wide a text is at a font size, in the views' font or another. */
+export function widthOf(text: string, size: number, font = LIGHT["--hs-sans"]!, weight = 400): number {
   pen ??= document.createElement("canvas").getContext("2d");
-  let width = widths.get(text); // at 100 pixels
+  const key = font === LIGHT["--hs-sans"] && weight === 400 ? text : `${weight} ${font}/${text}`;
+  let width = widths.get(key); // at 100 pixels
   if (width === undefined) {
-    if (pen) pen.font = `100px ${LIGHT["--hs-sans"]}`;
+    if (pen) pen.font = `${weight} 100px ${font}`;
     width = pen ? pen.measureText(text).width : text.length * 60;
     if (widths.size > 20_000) widths.clear();
-    widths.set(text, width);
+    widths.set(key, width);
   }
   return (width * size) / 100;
 }
@@ -40,4 +41,15 @@ export function fit(text: string, room: number, size: number): string {
     else high = middle - 1;
   }
   return `${letters.slice(0, low).join("")}…`;
+}
+
+/** A text in lines of at most `room` pixels, parted after blanks and the bars of signatures. */
+export function wrap(text: string, room: number, size: number, weight = 400): string[] {
+  const lines: string[] = [""];
+  for (const part of text.split(/(?<=[ |])/)) {
+    const last = lines.length - 1;
+    if (lines[last] && widthOf(lines[last]! + part, size, undefined, weight) > room) lines.push(part);
+    else lines[last] += part;
+  }
+  return lines;
 }

@@ -4,6 +4,7 @@ import { area, line } from "d3-shape";
 import type { JSX } from "preact";
 import { digitsOf, present, show, valueAndInterval } from "../data/numbers";
 import { LayerAxis, LeftAxis } from "./axes";
+import { widthOf, wrap } from "./labels";
 import type { Entry } from "./legend";
 import { entriesHeight, EntryList } from "./legend";
 import type { Point } from "./plot";
@@ -31,7 +32,7 @@ export interface PanelData {
   baseline: { label: string; layer: number[]; value: Values } | null;
 }
 
-const LEFT = 58, RIGHT = 10, HEIGHT = 190;
+const LEFT = 58, RIGHT = 10, HEIGHT = 190, TITLE = 12.5;
 
 /** All panels as one drawing, no wider than is good to read. */
 export function Panels(props: { panels: PanelData[]; width: number; point: Point; onSelect?: ((head: string) => void) | undefined }): JSX.Element {
@@ -40,17 +41,19 @@ export function Panels(props: { panels: PanelData[]; width: number; point: Point
   const x = scaleLinear([(layers[0] ?? 1) - 0.5, (layers.at(-1) ?? 1) + 0.5], [LEFT, width - RIGHT]);
   let y = 0;
   const placed = props.panels.map((panel) => {
-    const entries = entriesOf(panel), top = y + 22 + entriesHeight(entries, width - LEFT) + 6;
-    const place = { panel, entries, title: y + 14, top };
+    const entries = entriesOf(panel), start = widthOf(panel.title, TITLE, undefined, 600) > width - LEFT - 4 ? 2 : LEFT; // a long title begins at the edge
+    const title = wrap(panel.title, width - start - 4, TITLE, 600), below = y + 14 + (title.length - 1) * 16;
+    const top = below + 8 + entriesHeight(entries, width - LEFT) + 6;
+    const place = { panel, entries, title, start, y: y + 14, below, top };
     y = top + HEIGHT + 26;
     return place;
   });
   return (
     <svg width={width} height={y + 14} viewBox={`0 0 ${width} ${y + 14}`} role="group" aria-label="curves by layer">
-      {placed.map(({ panel, entries, title, top }, i) => (
+      {placed.map(({ panel, entries, title, start, y, below, top }, i) => (
         <g>
-          <text x={LEFT} y={title} font-size={12.5} font-weight={600}>{panel.title}</text>
-          <EntryList entries={entries} x={LEFT} y={title + 8} width={width - LEFT} />
+          <text y={y} font-size={TITLE} font-weight={600}>{title.map((words, j) => <tspan x={start} dy={j ? 16 : 0}>{words}</tspan>)}</text>
+          <EntryList entries={entries} x={LEFT} y={below + 8} width={width - LEFT} />
           <Panel panel={panel} layers={layers} x={x} top={top} width={width - LEFT - RIGHT} last={i === placed.length - 1} point={props.point} onSelect={props.onSelect} />
         </g>
       ))}

@@ -15,6 +15,7 @@ export interface Position {
   special: boolean;
   word: number; // -1 on special tokens
   generated: number; // the step in which the model wrote it, from 1; 0 for what it did not write
+  original?: string; // the word, where the token stands for one that the vocabulary lacks
   blank: boolean; // whether the first sign is the tokenizer's for a blank: "Ġcat", "▁cat"
 }
 
@@ -67,10 +68,13 @@ export class Embedded implements MapSource {
 
 const stepOf = ({ generated = Infinity }: Side, token: number): number => Math.max(0, token - generated + 1);
 
+const UNKNOWN = /^(\[UNK\]|<unk>|<UNK>)$/;
+
 const tokens = (side: Side): Position[] =>
   side.tokens.map((text, i) => {
     const word = side.words[i] ?? -1, own = side.forms[word]?.startsWith(text[0] ?? ""); // Maltese has words with Ġ
-    return { text, special: side.roles[i] !== WORD, word, generated: stepOf(side, i), blank: /^[Ġ▁]/.test(text) && !own };
+    const original = UNKNOWN.test(text) && side.forms[word] !== text ? side.forms[word] : undefined;
+    return { text, special: side.roles[i] !== WORD, word, generated: stepOf(side, i), blank: /^[Ġ▁]/.test(text) && !own, ...(original === undefined ? {} : { original }) };
   });
 
 /** For each token the number of its group: a word, or a special token by itself. */

@@ -22,6 +22,8 @@ function marked(run: Run, example: Example): Highlight {
   return { relation: quantity.label, direction: quantity.direction as Direction };
 }
 
+const isRelation = (run: Run, example: Example): boolean => run.quantities.some((q) => q.measure === example.measure && q.name === example.quantity && /^(dep-to-head|head-to-dep)$/.test(q.direction));
+
 /** A head's examples, each drawn as any text is. */
 export function Examples({ run, source, head }: { run: Run; source: MapSource; head: string }): JSX.Element | null {
   const own = run.examples.filter((example) => example.head === head && run.texts[example.text]);
@@ -29,7 +31,7 @@ export function Examples({ run, source, head }: { run: Run; source: MapSource; h
   return (
     <div class="hs-examples">
       <h4>Seen at work</h4>
-      <p class="hs-about">Found by the run, not picked by hand. Point at a word to see its links alone; click or Enter pins it.</p>
+      <p class="hs-about">Chosen by the run.{own.some((example) => isRelation(run, example)) && " A word counts as right if, of all other words, its governor gets most of its attention (or gives it most): what it gives to itself and to special tokens does not count."}</p>
       <div class="hs-columns">
         {own.map((example) => (
           <TextView key={`${head}/${example.text}/${example.quantity}`} title={shows(run, example)} data={{ text: run.texts[example.text]!, sites: run.sites, signature: run.signature, heads: [head] }} source={source} compact highlight={marked(run, example)} />

@@ -1,15 +1,25 @@
 /** The model grid with the card of the chosen head under it. */
 import type { JSX } from "preact";
+import { allHeads } from "../data/heads";
 import type { MapSource, Run } from "../types";
+import type { GridState } from "./grid-state";
 import { HeadCard } from "./head-card";
 import { ModelGrid } from "./model-grid";
 
-export function Explorer(props: { run: Run; source: MapSource; head: string | null; onSelect: (head: string) => void }): JSX.Element {
+export function Explorer(props: { run: Run; source: MapSource; head: string | null; missing: string; onSelect: (head: string) => void; grid: GridState; onGrid: (state: GridState) => void }): JSX.Element {
+  const { run, source, head, onSelect } = props;
   return (
     <div>
-      <ModelGrid run={props.run} source={props.source} selected={props.head} onSelect={props.onSelect} />
-      {!props.head && <p class="hs-about">Choose a head to see all that is known of it.</p>}
-      {props.head && <HeadCard run={props.run} source={props.source} head={props.head} onSelect={props.onSelect} />}
+      <ModelGrid run={run} source={source} selected={head} onSelect={onSelect} start={props.grid} onState={props.onGrid} />
+      {props.missing && <Missing run={run} name={props.missing} />}
+      {!head && !props.missing && <p class="hs-about">Choose a head to see all that is known of it.</p>}
+      {head && <HeadCard run={run} source={source} head={head} onSelect={onSelect} />}
     </div>
   );
+}
+
+/** That an address names a head which the model does not have, and which heads it has. */
+function Missing({ run, name }: { run: Run; name: string }): JSX.Element {
+  const heads = allHeads(run.sites);
+  return <p class="hs-missing" role="alert" tabIndex={-1}><b>There is no head {name}.</b> {run.model} has {heads.length.toLocaleString("en")} heads, {heads[0]?.name} to {heads.at(-1)?.name}.</p>;
 }

@@ -7,18 +7,7 @@ import { ruleOf } from "../data/quantity";
 import type { Quantity, Run } from "../types";
 import { Select, Slider, Switch, Toggle, useUnique } from "../ui/controls";
 import { layersIn, side } from "./grid-filter";
-
-export interface GridState {
-  mode: "number" | "map";
-  scale: "value" | "above";
-  order: "model" | "value";
-  least: number | null; // of what is shown; null lets all pass
-  only: boolean; // those above the baseline, or below it
-  layers: string; // "3, 5-8"; "" for all
-  text: number; // index into `stacks`
-}
-
-export const START: GridState = { mode: "number", scale: "value", order: "model", least: null, only: false, layers: "", text: 0 };
+import type { GridState } from "./grid-state";
 
 /** The controls. `shown` are the numbers that the slider cuts. */
 export function GridControls(props: { run: Run; heads: readonly { head: Head }[]; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (part: Partial<GridState>) => void }): JSX.Element {

@@ -4,7 +4,7 @@ import type { Head } from "../data/heads";
 import { show } from "../data/numbers";
 import { lift, ruleOf } from "../data/quantity";
 import type { Quantity, Run } from "../types";
-import type { GridState } from "./grid-controls";
+import type { GridState } from "./grid-state";
 
 interface Layers {
   has: (layer: number) => boolean;

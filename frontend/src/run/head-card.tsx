@@ -22,7 +22,7 @@ import { Labels } from "./head-types";
 
 const LABELS = 8; // listed of what a head is best at
 
-/** A head's card: what it does in a sentence, its quantities, its best labels, its likes, and texts in which it can be seen at work. */
+/** A head's card: what it does in a sentence, texts in which it can be seen at work, its quantities, its best labels, and heads like it. */
 export function HeadCard(props: { run: Run; source: MapSource; head: string; onSelect: (head: string) => void }): JSX.Element {
   const { run, onSelect } = props;
   const heads = useMemo(() => allHeads(run.sites), [run]);
@@ -42,12 +42,15 @@ export function HeadCard(props: { run: Run; source: MapSource; head: string; onS
       </header>
       <p class="hs-said">{said || (known ? "" : "The run has no number for this head.")}</p>
       <Labels run={run} at={at} />
+      <Examples run={run} source={props.source} head={head.name} />
+      <h4>In numbers</h4>
       <div class="hs-columns">
         <Quantities run={run} at={at} head={head} />
-        <BestAt run={run} at={at} head={head} />
+        <div>
+          <BestAt run={run} at={at} head={head} />
+          <Nearest run={run} at={at} heads={heads} onSelect={onSelect} />
+        </div>
       </div>
-      <Nearest run={run} at={at} heads={heads} onSelect={onSelect} />
-      <Examples run={run} source={props.source} head={head.name} />
     </section>
   );
 }

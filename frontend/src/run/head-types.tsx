@@ -1,10 +1,10 @@
 /** What type each head is of: a row for every head that has a label, to sort and to filter; and the labels of one head. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { allHeads } from "../data/heads";
 import { show, valueAndInterval } from "../data/numbers";
 import type { HeadLabel, Run } from "../types";
-import { Select } from "../ui/controls";
+import { Select, useUnique } from "../ui/controls";
 import { csvFile, download } from "../ui/save";
 
 const COLUMNS = ["head", "label", "value", "baseline", "survives"] as const;
@@ -33,9 +33,30 @@ export function Labels({ run, at }: { run: Run; at: number }): JSX.Element | nul
   );
 }
 
-export function HeadTypes({ run, onSelect }: { run: Run; onSelect: (head: string) => void }): JSX.Element | null {
-  const [type, setType] = useState("");
-  const [order, setOrder] = useState<{ by: Column; down: boolean }>({ by: "head", down: false });
+interface TypesState {
+  type: string; // "" for all
+  find: string;
+  by: Column;
+  down: boolean;
+}
+
+/** The state of the table that values of an address ask for. */
+function typesState(run: Run, values: Record<string, string>): TypesState {
+  const { type = "", "find.types": find = "", "sort.types": sort = "" } = values, by = COLUMNS[Math.abs(Number(sort)) - 1];
+  return { type: run.types?.labels.some((label) => label.type === type) ? type : "", find, by: by ?? "head", down: by !== undefined && sort.startsWith("-") };
+}
+
+/** The table of heads that have a label; `values` are those of the page's address, and `onState` is told what changes of them. */
+export function HeadTypes({ run, onSelect, values, onState }: { run: Run; onSelect: (head: string) => void; values: Record<string, string>; onState: (values: Record<string, string>) => void }): JSX.Element | null {
+  const [state, setState] = useState(() => typesState(run, values));
+  useEffect(() => setState(typesState(run, values)), [values]); // another address
+  const { type, find } = state, order = state;
+  const box = useUnique();
+  const change = (part: Partial<TypesState>): void => {
+    const next = { ...state, ...part };
+    setState(next);
+    onState({ type: next.type, "find.types": next.find, "sort.types": next.by === "head" && !next.down ? "" : `${next.down ? "-" : ""}${COLUMNS.indexOf(next.by) + 1}` });
+  };
   if (!run.types) return <p class="hs-about">The states of this run cannot be read: there are no labels without them.</p>;
   const heads = allHeads(run.sites), all = run.types.labels;
   const types = [...new Set(all.map((label) => label.type))];
@@ -46,7 +67,9 @@ export function HeadTypes({ run, onSelect }: { run: Run; onSelect: (head: string
     return lead ? [{ at, lead, rest: labels.filter((label) => label !== lead) }] : [];
   });
   const key = ({ at, lead }: (typeof rows)[number]): number | string => (order.by === "head" ? at : order.by === "label" ? named(lead) : (lead[order.by] ?? -1));
-  const sorted = [...rows].sort((a, b) => {
+  const wanted = find.trim().toLowerCase();
+  const found = rows.filter(({ at, lead, rest }) => !wanted || [heads[at]!.name, ...[lead, ...rest].map(named)].some((text) => text.toLowerCase().includes(wanted)));
+  const sorted = [...found].sort((a, b) => {
     const [x, y] = [key(a), key(b)], sign = x < y ? -1 : x > y ? 1 : 0;
     return (order.down ? -sign : sign) || a.at - b.at;
   });
@@ -62,7 +85,12 @@ export function HeadTypes({ run, onSelect }: { run: Run; onSelect: (head: string
       {all.length > 0 && (
         <>
           <div class="hs-controls">
-            <Select label="type" value={type} options={[["", `all (${heads.length - unnamed.length} heads)`], ...types.map((name): [string, string] => [name, `${name} (${count(name)})`])]} onChange={setType} />
+            <Select label="type" value={type} options={[["", `all (${heads.length - unnamed.length} heads)`], ...types.map((name): [string, string] => [name, `${name} (${count(name)})`])]} onChange={(type) => change({ type })} />
+            <span class="hs-field">
+              <label for={box}>find</label>
+              <input id={box} type="search" placeholder="head or label" value={find} onInput={(event) => change({ find: event.currentTarget.value })} />
+            </span>
+            <span role="status" class="hs-faint">{wanted && `${found.length} of ${rows.length} heads`}</span>
             <button type="button" class="hs-small" onClick={() => download("head-types.csv", csv(), "text/csv")} aria-label="save the types of heads as CSV">CSV</button>
           </div>
           <div class="hs-wide" tabIndex={0} role="region" aria-label="types of heads">
@@ -71,8 +99,8 @@ export function HeadTypes({ run, onSelect }: { run: Run; onSelect: (head: string
                 <tr>
                   {COLUMNS.map((name) => (
                     <th scope="col" aria-sort={order.by === name ? (order.down ? "descending" : "ascending") : "none"}>
-                      <button type="button" onClick={() => setOrder({ by: name, down: order.by === name ? !order.down : name !== "head" && name !== "label" })}>
-                        {TITLES[name]}{order.by === name ? (order.down ? " ▾" : " ▴") : ""}
+                      <button type="button" onClick={() => change({ by: name, down: order.by === name ? !order.down : name !== "head" && name !== "label" })}>
+                        {TITLES[name]}<span class="hs-sort" aria-hidden="true">{order.by === name ? (order.down ? " ↓" : " ↑") : ""}</span>
                       </button>
                     </th>
                   ))}

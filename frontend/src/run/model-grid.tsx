@@ -1,6 +1,6 @@
 /** Every head of a model at a glance: a number each, or its map on a text. */
 import type { JSX } from "preact";
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { shadeOf, WEIGHTS } from "../charts/colour-scale";
 import type { Look } from "../charts/head-cells";
 import { HeadGrid } from "../charts/head-grid";
@@ -11,26 +11,30 @@ import { inWords } from "../data/directions";
 import { allHeads, sidesOf } from "../data/heads";
 import { powerOf, short, timesPower } from "../data/numbers";
 import { plainText } from "../data/plain-text";
-import { emptied, facts, first, grouped, keyOf, lift, ruleOf, sampleSize, titled } from "../data/quantity";
+import { emptied, facts, grouped, keyOf, lift, ruleOf, sampleSize, titled } from "../data/quantity";
 import { useAllMaps } from "../data/use-maps";
 import type { MapSource, Quantity, Run, Text } from "../types";
 import { Select } from "../ui/controls";
 import { Frame } from "../ui/frame";
 import type { Cell } from "../ui/save";
 import { csvFile, mapsFile } from "../ui/save";
-import type { GridState } from "./grid-controls";
-import { GridControls, START } from "./grid-controls";
+import { GridControls } from "./grid-controls";
 import { filterWords, passing } from "./grid-filter";
+import type { GridState } from "./grid-state";
 
-/** All heads, layer by head or in the order of a quantity; choosing one is told to `onSelect`. */
-export function ModelGrid(props: { run: Run; source: MapSource; selected: string | null; onSelect: (head: string) => void }): JSX.Element {
+/** All heads, layer by head or in the order of a quantity; choosing one is told to `onSelect`, and what is shown to `onState`. */
+export function ModelGrid(props: { run: Run; source: MapSource; selected: string | null; onSelect: (head: string) => void; start: GridState; onState: (state: GridState) => void }): JSX.Element {
   const { run, source, selected, onSelect } = props;
   const heads = useMemo(() => allHeads(run.sites).map((head, at) => ({ head, at })), [run]);
   const names = useMemo(() => heads.map(({ head }) => head.name), [heads]);
-  const [key, setKey] = useState(() => first(run.quantities));
-  const [state, setState] = useState(START);
-  const [part, setPart] = useState(""); // the name of a slice; "" for all documents
-  const change = (part: Partial<GridState>): void => setState((now) => ({ ...now, ...part }));
+  const [state, setState] = useState(props.start);
+  useEffect(() => setState(props.start), [props.start]); // another address
+  const { quantity: key, slice: part } = state;
+  const change = (part: Partial<GridState>): void => {
+    const next = { ...state, ...part };
+    setState(next);
+    props.onState(next);
+  };
   const slice = run.slices?.values.find(({ name }) => name === part);
   const quantity = useMemo(() => {
     const all = run.quantities.find((q) => keyOf(q) === key);
@@ -83,9 +87,9 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
       csv={() => (text ? mapRows(maps.weights, text) : numberRows(run, quantity, passes, part))}
     >
       <div class="hs-controls">
-        {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(value) => (setKey(value), change({ least: null }))} />}
+        {quantity && <Select label="quantity" value={key} options={grouped(run.quantities)} onChange={(quantity) => change({ quantity, least: null })} />}
         {quantity && run.slices && !pictures && (
-          <Select label={run.slices.by} value={part} options={sliceOptions(run)} onChange={(value) => (setPart(value), change({ least: null }))} />
+          <Select label={run.slices.by} value={part} options={sliceOptions(run)} onChange={(slice) => change({ slice, least: null })} />
         )}
         <GridControls run={run} heads={heads} quantity={quantity} shown={shown} state={state} onChange={change} />
       </div>

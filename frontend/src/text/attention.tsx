@@ -14,7 +14,7 @@ import type { View } from "./heatmap";
 import { attention, Heatmap, heatmapSvg, whole } from "./heatmap";
 import { markedWords } from "./highlight";
 import type { Layer, Place } from "./line-layout";
-import { linesOf } from "./line-layout";
+import { linesOf, SEEN } from "./line-layout";
 import { Lines, linesSvg } from "./lines";
 import { stepName, Steps, stepsOf } from "./steps";
 import type { TextViewProps } from "./text-controls";
@@ -28,13 +28,13 @@ interface Amount {
 }
 
 const FAINT = 0.1; // a line of this weight can just be seen
-const LEAST = [0.05, 0.04, 0.03, 0.02, 0.01];
+const LEAST = [SEEN, 0.04, 0.03, 0.02, 0.01];
 
-/** How much to draw at first: everything of a sentence; of what is longer the strongest, but of every head as many links as there are words, however broad it is. */
+/** How much to draw at first: what can be seen well, but of every head as many links as there are words, however broad it is; of long texts only the strongest of each word. */
 function atFirst(rows: number, columns: number, layers: readonly Layer[]): Amount {
-  if (Math.max(rows, columns) <= 40) return { threshold: 0, top: 0 };
+  const top = Math.max(rows, columns) <= 40 ? 0 : 3;
   const passing = (weights: Float32Array, least: number): number => weights.reduce((count, weight) => count + Number(weight >= least), 0);
-  return { threshold: LEAST.find((least) => layers.every(({ weights }) => passing(weights, least) >= rows)) ?? 0, top: 3 };
+  return { threshold: LEAST.find((least) => layers.every(({ weights }) => passing(weights, least) >= rows)) ?? 0, top };
 }
 
 /** Lines or a heatmap of the chosen heads. `compact` is for one example under a head: no other heads to choose, and the other controls folded away. */
@@ -86,7 +86,7 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
   const troubles = heads.flatMap((name) => (typeof arrived.get(name) === "string" ? [`Head ${name}: ${arrived.get(name) as string}.`] : []));
   const waiting = heads.filter((name) => !arrived.has(name));
   const shownLayers = view === "lines" ? layers : layers.filter((layer) => layer.head === single);
-  const scene = { rows, columns, layers, lines, pins: known, marked: red, step };
+  const scene = { rows, columns, layers, lines, pins: known, marked: red, pairs: marked, step };
   const grid = useMemo(() => (shownLayers[0] ? { rows, columns, weights: shownLayers[0].weights } : null), [rows, columns, shownLayers[0]]);
   const strongest = useMemo(() => Math.max(0, ...layers.map((layer) => layer.weights.reduce((a, b) => Math.max(a, b), 0))), [layers]);
   const faint = step ? "" : !lines.length
@@ -128,7 +128,7 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
         <Steps steps={steps} rows={rows} value={at} onChange={setAt} />
         {troubles.length > 0 && <p class="hs-trouble" role="alert">{troubles.join(" ")}</p>}
         {view === "lines" && layers.length > 0 && faint && <p class="hs-note">{faint}</p>}
-        {view === "lines" && <Lines {...scene} hint={!props.compact} onPin={pin} />}
+        {view === "lines" && <Lines {...scene} hint onPin={pin} />}
         {view === "heatmap" && grid && <Heatmap grid={grid} subject={attention(grid, single)} marked={marked} view={near ?? whole(grid)} onView={setNear} row={step?.row} />}
       </div>
     </Frame>

@@ -4,8 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { fit, visible, widthOf } from "../charts/labels";
 import type { Position } from "../data/maps";
 import { show } from "../data/numbers";
+import { isMarked } from "./highlight";
 import type { Layout, Line, Place, Scene } from "./line-layout";
-import { ends, linksAt, middle, samePlace, strokeOf } from "./line-layout";
+import { ends, linksAt, middle, opacityOf, samePlace, strokeOf } from "./line-layout";
 
 export type Watch = (listener: (place: Place | null) => void) => () => void;
 
@@ -45,11 +46,12 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
   const printed = new Map<number, { weight: number; layer: number }[]>();
   layers.forEach((of, layer) => {
     for (const { other, weight } of linksAt(of, rows.length, columns.length, place)) {
-      const line: Line = { row: left ? place.at : other, column: left ? other : place.at, weight, layer, strong: pinned };
+      const row = left ? place.at : other, column = left ? other : place.at;
+      const line: Line = { row, column, weight, layer, strong: true, marked: isMarked(props.pairs, rows[row]!, columns[column]!) };
       const [x1, y1, x2, y2] = ends(layout, line, layers.length);
-      const opacity = weight.toFixed(2), key = `${layer} ${opacity}`;
+      const opacity = opacityOf(weight).toFixed(2), { colour } = strokeOf(line, layers, true), key = `${colour} ${layer} ${opacity}`;
       const path = `${strokes.get(key)?.path ?? ""}M${x1},${y1}L${x2},${y2}`;
-      strokes.set(key, { colour: strokeOf(line, layers, true).colour, opacity, path });
+      strokes.set(key, { colour, opacity, path });
       printed.set(other, [...(printed.get(other) ?? []), { weight, layer }]);
     }
   });

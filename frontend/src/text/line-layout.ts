@@ -23,6 +23,7 @@ export interface Place {
 export interface Line extends Link {
   layer: number;
   strong: boolean; // pinned or highlighted
+  marked: boolean; // of a pair that is highlighted
 }
 
 /** All that a picture of lines shows. */
@@ -33,6 +34,7 @@ export interface Scene {
   lines: readonly Line[];
   pins: readonly Place[];
   marked: Record<SideName, ReadonlySet<number>>; // words of highlighted pairs
+  pairs: ReadonlySet<number>; // the pairs themselves
   step?: Step | undefined; // of a generated text: only its row is drawn, and what came later is faint
 }
 
@@ -54,7 +56,7 @@ export function linesOf(
       const weight = weights[row * width + column]!;
       if (weight <= 0 || weight < least || strong.has(row * width + column)) return;
       strong.add(row * width + column);
-      lines.push({ row, column, weight, layer, strong: true });
+      lines.push({ row, column, weight, layer, strong: true, marked: isMarked(choice.marked, rows[row]!, columns[column]!) });
     };
     for (const { side, at } of choice.pins) {
       if (side === "row") columns.forEach((_, column) => keep(at, column, LEAST));
@@ -62,10 +64,11 @@ export function linesOf(
     }
     if (choice.marked.size) rows.forEach((row, i) => columns.forEach((column, j) => isMarked(choice.marked, row, column) && keep(i, j, 0)));
     for (const link of links({ weights, rows, columns }, choice.threshold, choice.top)) {
-      if (!strong.has(link.row * width + link.column)) lines.push({ ...link, layer, strong: false });
+      if (!strong.has(link.row * width + link.column)) lines.push({ ...link, layer, strong: false, marked: false });
     }
   });
-  lines.sort((a, b) => Number(a.strong) - Number(b.strong) || a.weight - b.weight);
+  const order = (line: Line): number => Number(line.strong) + Number(line.marked);
+  lines.sort((a, b) => order(a) - order(b) || a.weight - b.weight);
   return { lines: lines.slice(-MOST), of: lines.length };
 }
 
@@ -125,12 +128,18 @@ export function ends(layout: Layout, line: { row: number; column: number; layer:
   return [layout.left + PAD, middle(layout, line.row) + shift, layout.right - PAD, middle(layout, line.column) + shift];
 }
 
-/** How a line is drawn. With one head what is highlighted is red; with several it keeps its head's colour. In both the rest fades. */
+/** A line of this weight or more can be told from the ground, in light and in dark. */
+export const SEEN = 0.05;
+
+export const opacityOf = (weight: number): number => (weight >= SEEN ? 0.35 + 0.65 * Math.min(1, weight) : (0.38 * weight) / SEEN);
+export const widthOfLine = (weight: number, strong: boolean): number => (strong ? 2.2 : 1.2) + 0.9 * Math.min(1, weight);
+
+/** How a line is drawn. Red is for highlighted pairs of one head alone; with several each link keeps its head's colour. What is neither highlighted nor pinned fades. */
 export function strokeOf(line: Line, layers: readonly Layer[], emphasis: boolean): { colour: string; opacity: number; width: number } {
   const faded = emphasis && !line.strong;
   return {
-    colour: line.strong && layers.length === 1 ? "var(--hs-red)" : layers[line.layer]!.colour,
-    opacity: Math.min(1, line.weight) * (faded ? 0.25 : 1),
-    width: line.strong ? 2.6 : 1.6,
+    colour: line.marked && layers.length === 1 ? "var(--hs-red)" : layers[line.layer]!.colour,
+    opacity: opacityOf(line.weight) * (faded ? 0.55 : 1),
+    width: widthOfLine(line.weight, line.strong),
   };
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { render } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { visible } from "../charts/labels";
+import { fit, visible } from "../charts/labels";
 import type { Entry } from "../charts/legend";
 import { entriesHeight, EntryList } from "../charts/legend";
 import type { Position } from "../data/maps";
@@ -117,7 +117,7 @@ function LinesPicture(props: Scene & { layout: Layout; watch?: Watch; legend?: b
   );
   const { step } = props;
   const words = useMemo(
-    () => (["row", "column"] as const).map((side) => <Words side={side} positions={side === "row" ? props.rows : props.columns} layout={layout} red={redWords(side, pins, marked)} pins={pins} step={step} />),
+    () => (["row", "column"] as const).map((side) => <Words side={side} positions={side === "row" ? props.rows : props.columns} layout={layout} red={marked[side]} pins={pins} step={step} />),
     [layout, props.rows, props.columns, pins, marked, step],
   );
   const entries = props.legend && layers.length > 1 ? layers.map(({ head, colour }): Entry => ({ label: `head ${head}`, colour, line: "solid" })) : [];
@@ -133,8 +133,6 @@ function LinesPicture(props: Scene & { layout: Layout; watch?: Watch; legend?: b
   );
 }
 
-const redWords = (side: SideName, pins: readonly Place[], marked: Scene["marked"]): Set<number> => new Set([...marked[side], ...pins.filter((pin) => pin.side === side).map((pin) => pin.at)]);
-
 /** A ground behind the words that the model wrote, on both sides. */
 function Shade({ rows, layout }: { rows: Position[]; layout: Layout }): JSX.Element | null {
   const first = rows.findIndex((position) => position.generated);
@@ -148,7 +146,7 @@ function Shade({ rows, layout }: { rows: Position[]; layout: Layout }): JSX.Elem
   );
 }
 
-function Words({ side, positions, layout, red, pins, step }: { side: SideName; positions: Position[]; layout: Layout; red: Set<number>; pins: readonly Place[]; step: Step | undefined }): JSX.Element {
+function Words({ side, positions, layout, red, pins, step }: { side: SideName; positions: Position[]; layout: Layout; red: ReadonlySet<number>; pins: readonly Place[]; step: Step | undefined }): JSX.Element {
   const left = side === "row";
   const x = left ? layout.left : layout.right, anchor = left ? "end" : "start";
   const pinned = new Set(pins.filter((pin) => pin.side === side).map((pin) => pin.at));
@@ -158,15 +156,15 @@ function Words({ side, positions, layout, red, pins, step }: { side: SideName; p
       <g data-side={side} role="listbox" aria-multiselectable={true} aria-label={left ? "words that attend" : "words attended to"} font-size={layout.font} text-anchor={anchor}>
         {positions.map((position, at) => {
           const label = layout.labels[side][at]!, full = visible(position);
-          const fill = red.has(at) ? "var(--hs-red)" : position.special ? "var(--hs-faint)" : undefined;
+          const fill = red.has(at) ? "var(--hs-red)" : pinned.has(at) ? "var(--hs-accent)" : position.special ? "var(--hs-faint)" : undefined;
           return (
             <text
               class="hs-word" role="option" aria-selected={pinned.has(at)} tabindex={-1} data-at={at}
-              x={x} y={middle(layout, at) + layout.font * 0.35} font-weight={red.has(at) ? 700 : undefined}
+              x={x} y={middle(layout, at) + layout.font * 0.35} font-weight={red.has(at) || pinned.has(at) ? 700 : undefined}
               style={`unicode-bidi:plaintext${fill ? `;fill:${fill}` : ""}${left && at === step?.chosen ? ";text-decoration:underline" : ""}`}
               opacity={step && at > (left ? step.chosen : step.row) ? 0.45 : undefined}
             >
-              {label}
+              {position.original === undefined ? label : <Unknown label={label} original={position.original} x={x} font={layout.font} />}
               {label !== full && <title>{full}</title>}
             </text>
           );
@@ -175,3 +173,11 @@ function Words({ side, positions, layout, red, pins, step }: { side: SideName; p
     </>
   );
 }
+
+/** A token for an unknown word, with the word itself beneath. */
+const Unknown = ({ label, original, x, font }: { label: string; original: string; x: number; font: number }): JSX.Element => (
+  <>
+    <tspan x={x} dy={-font * 0.26} font-size={font * 0.8}>{label}</tspan>
+    <tspan class="hs-original" x={x} dy={font * 0.74} font-size={font * 0.74} font-style="italic">{fit(visible({ text: original }), 110, font * 0.74)}</tspan>
+  </>
+);

@@ -9,7 +9,7 @@ export function Frame(props: {
   title?: string;
   caption: string; // says n
   signature: string;
-  brief?: boolean; // the signature's end will do here: the page has it whole, and saved files do
+  brief?: boolean; // the signature's end will do here, as it does on a page that has it whole; saved files have it whole
   csv: () => string;
   svg?: () => SVGSVGElement | null;
   children: ComponentChildren;
@@ -49,7 +49,7 @@ export function Frame(props: {
       <figcaption>
         {props.caption}{" "}
         <span class="hs-signature" title={props.signature}>
-          {props.brief ? props.signature.replace(/\S*\|([^|\s]+)/g, "$1") : props.signature}
+          {props.brief || document.getElementById("signature") ? props.signature.replace(/\S*\|([^|\s]+)/g, "$1") : props.signature}
         </span>
       </figcaption>
     </figure>

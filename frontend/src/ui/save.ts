@@ -1,6 +1,6 @@
 /** Saving a view: SVG that stands on its own, PNG made from it, CSV of the numbers behind it. */
 import { LIGHT } from "../charts/colour";
-import { widthOf } from "../charts/labels";
+import { wrap } from "../charts/labels";
 
 const FONT = 10, STEP = 13; // of captions
 const NARROWEST = 320; // pixels; captions need them
@@ -12,7 +12,7 @@ export function svgFile(svg: SVGSVGElement, caption: string): string {
   const box = svg.viewBox.baseVal;
   const height = box.height || svg.clientHeight, width = Math.max(NARROWEST, box.width || svg.clientWidth);
   const inner = new XMLSerializer().serializeToString(svg).replace(/^<svg[^>]*>/, "").replace(/<\/svg>$/, "");
-  const lines = wrap(caption, (width - 8) * 0.95); // other fonts are wider
+  const lines = wrap(caption, (width - 8) * 0.95, FONT); // other fonts are wider
   const text = lines.map((line, i) => `<text x="${box.x + 4}" y="${box.y + height + 16 + i * STEP}" font-size="${FONT}" fill="${LIGHT["--hs-faint"]}">${escape(line)}</text>`).join("");
   const total = height + 14 + lines.length * STEP;
   const file =
@@ -20,17 +20,6 @@ export function svgFile(svg: SVGSVGElement, caption: string): string {
     `<rect x="${box.x}" y="${box.y}" width="${width}" height="${total}" fill="#ffffff"/>${inner}${text}</svg>\n`;
   // Only inside of tags: a word of the text may be spelled like a colour.
   return file.replace(/<[^>]*>/g, (tag) => tag.replace(/var\((--hs-[a-z0-9-]+)\)/g, (whole, name: string) => LIGHT[name] ?? whole).replace(/currentColor/g, LIGHT["--hs-ink"]!));
-}
-
-/** A text in lines of at most `room` pixels, parted after blanks and the bars of signatures. */
-function wrap(text: string, room: number): string[] {
-  const lines: string[] = [""];
-  for (const part of text.split(/(?<=[ |])/)) {
-    const last = lines.length - 1;
-    if (lines[last] && widthOf(lines[last]! + part, FONT) > room) lines.push(part);
-    else lines[last] += part;
-  }
-  return lines;
 }
 
 /** An SVG file drawn twice as large on white. */

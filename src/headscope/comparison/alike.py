@@ -191,7 +191,7 @@ def twins_sentence(results: Results, kind: str) -> str:
         return ""
     told = ", ".join(f"{_count(row)} closer than {row['quantity'].removeprefix(_REDUNDANT)}" for row in rows)
     heads = len(results["distances"].where(kind=kind, quantity="nearest"))
-    return f"Near twins: of {heads} heads, these have another one so close: {told} nats{'' if unit(results) == 'nats' else ' a row'}."
+    return f"Near-duplicates: of {heads} heads, these have another one so close: {told} nats{'' if unit(results) == 'nats' else ' a row'}."
 
 
 def pairs_sentence(results: Results, kind: str, count: int = 5) -> str:

@@ -16,6 +16,7 @@ from headscope.core.heads import find_head
 from headscope.errors import RunError
 from headscope.measures import REGISTRY
 from headscope.report.contests import contests
+from headscope.report.opening import opening
 from headscope.report.sections import absent_quantities, alike_section, figures, glance, section, study_section
 from headscope.report.summary import sentences
 from headscope.results.folder import write_atomically
@@ -80,6 +81,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
     environment.filters["linked"] = partial(_linked, set(map(str, results.layout.ids())))
     gallery, damaged = readable_gallery(results)
     parts: dict[str, Any] = {
+        "opening": opening(results, gallery) if results.study is None else None,
         "findings": sentences(results) if results.study is None else [],
         "explore": results.study is None,
         "studies": [study_section(study) for study in looked_at],
@@ -99,7 +101,7 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
         corpus=corpus_name(results),
         readings=results.manifest.get("readings", ()),
         signature=results.signature,
-        few=list(dict.fromkeys(filter(None, map(few_documents, (results, *studies))))),
+        few=few_documents({f"{number}/{name}": part[name] for number, part in enumerate((results, *studies)) for name in part}),
         warnings=list(dict.fromkeys(line for each in (results, *studies) for line in each.warnings)),
         whose=list(dict.fromkeys(line for each in (results, *studies) for line in whose(each))),
         heads=_heads(results),
@@ -145,8 +147,9 @@ def _example(results: Results) -> str:
 def _contents(parts: dict[str, Any]) -> list[tuple[str, str]]:
     """The links at the top: an anchor and its text."""
     return [
-        *([("summary", "In short")] if parts["explore"] else []),
+        *([("strongest", "The strongest finding")] if parts["opening"] else []),
         *([("explore", "Every head")] if parts["explore"] else []),
+        *([("summary", "All findings")] if parts["explore"] else []),
         *([("types", "Types")] if parts["types"] else []),
         *([("glance", "At a glance")] if parts["glance"] else []),
         *((f"{figure['name']}-{figure['kind']}", figure["title"]) for figure in parts["figures"]),

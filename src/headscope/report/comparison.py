@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from headscope.comparison.base import Comparison
-from headscope.drawing.theme import render
 from headscope.figures.compared import draw
 from headscope.report import style
+from headscope.report.pictures import image
 from headscope.results.folder import write_atomically
 from headscope.results.formats import display
 from headscope.studies.registry import REGISTRY
@@ -46,8 +45,9 @@ def body(comparison: Comparison) -> str:
     word = {2: "Two", 3: "Three", 4: "Four"}.get(number, str(number))
     view = Markup("<section><h2>Head by head</h2><div data-view='compare'></div></section>") if _two_runs(comparison) else Markup()
     return Markup(
-        "<header><h1>{word} {what} side by side</h1>{runs}{mind}</header><main><p>{numbers}</p><p class='note'>Intervals of differences: "
-        "{how}.</p>{tables}{view}<section><h2>Left out</h2>{left_out}</section></main>"
+        "<div class='page'><div class='content'><header><h1>{word} {what} side by side</h1>{runs}{mind}</header><main>"
+        "<p>{numbers}</p><p class='note'>Intervals of differences: "
+        "{how}.</p>{tables}{view}<section><h2>Left out</h2>{left_out}</section></main></div></div>"
     ).format(
         word=word,
         what=what,
@@ -103,9 +103,8 @@ def _section(comparison: Comparison, name: str) -> Markup:
     picture = Markup()
     if _is_drawn(comparison, name) and not (name == "best" and _two_runs(comparison)):  # which the view draws
         first = name == next(iter(comparison.values))
-        image = base64.b64encode(render(draw(comparison, None if first else name), "svg")).decode("ascii")
         alt = f"{comparison.titles[name]}; the numbers are in the table"
-        picture = Markup("<img class='drawn' alt='{}' src='data:image/svg+xml;base64,{}'>").format(alt, image)
+        picture = Markup("<img class='drawn' alt='{}' src='{}'>").format(alt, image(draw(comparison, None if first else name)))
     return Markup(
         "<section id='{}'><h2>{}</h2>{}<details{}><summary>In numbers: {}{}</summary><div class='scroll' tabindex='0' role='region' "
         "aria-label='{}'><table class='best'><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></section>"

@@ -91,6 +91,7 @@ def _written(row: dict[str, Any], measure: str, beside: bool) -> dict[str, Any]:
         "seen": f"{row['in_sample']:.2f} ({row['in_sample_head']})",
         "selection_bias": interval(row["in_sample"] - row["crossfit"]),
         "by_chance": with_error(row["chance"], row.get("chance_error")),
-        "published": f"{known[1]:.1f} %, {known[2]:.1f} % ({known[0]})" if known else "",
+        "published": f"{known[1]:.1f} %, {known[2]:.1f} %" if known else "",
+        "published_head": known[0] if known else "",
         "towards": towards(row["direction"]),
     }

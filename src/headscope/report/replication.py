@@ -9,7 +9,7 @@ from typing import Any
 
 from headscope.errors import RunError
 from headscope.figures import known_figures
-from headscope.report.sections import picture
+from headscope.report.pictures import picture
 from headscope.report.summary import sentences
 from headscope.results.notes import counted
 from headscope.results.results import Results
@@ -52,6 +52,12 @@ def _body(results: Results) -> str:
             groups=[group(list(rows), results) for _, rows in groupby(results["claims"], key=lambda row: row["step"])],
             steps=[_step(row, results) for row in results["steps"]],
             manifest=results.manifest,
+            contents=[
+                ("summary", "In short"),
+                ("claims", "Claims"),
+                *((f"step-{row['step']}", row["title"]) for row in results["steps"]),
+                ("made", "How it was made"),
+            ],
             counted=counted,
         )
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from headscope.comparison.alike import (
@@ -16,8 +15,8 @@ from headscope.comparison.alike import (
     twins_sentence,
 )
 from headscope.core.maps import WEIGHTS
-from headscope.drawing.theme import render
-from headscope.figures import curves, draw
+from headscope.figures import curves
+from headscope.report.pictures import picture
 from headscope.report.published import BEHAVIOURS, BEHAVIOURS_SOURCE, LAYERS
 from headscope.results.formats import display
 from headscope.results.notes import counted
@@ -190,11 +189,6 @@ def study_section(results: Results) -> dict[str, Any]:
         "rows": [[counted(row[name]) if name == "documents" else display(row[name]) for name in columns] for row in table],
         "notes": [*results.manifest.get("notes", ()), *results.manifest.get("read", ()), *results.manifest["dropped"]],
     }
-
-
-def picture(results: Results, name: str) -> str:
-    """A figure as the address of an image that holds it."""
-    return "data:image/svg+xml;base64," + base64.b64encode(render(draw(name, results), "svg")).decode("ascii")
 
 
 def alike_section(results: Results) -> dict[str, Any] | None:

@@ -101,7 +101,7 @@ def _skills(results: Results, measure: str) -> list[str]:
         best = sorted(sure, key=lambda row: -row["lift"])[:3]
         told = "; ".join(f"{row['label']} by {row['heads']}, {_score(row)}" for row in best)
         kinds = "" if results.layout.one_kind else f" ({kind} attention)"
-        certain = "though without intervals nobody knows how surely" if unsure else "with an interval clear of zero"
+        certain = "though the run has no intervals, so none of this is tested" if unsure else "significantly (the 95 % interval of the difference excludes 0)"
         finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
         lost = cut_sentence(results, measure)
         lines.append(
@@ -112,7 +112,7 @@ def _skills(results: Results, measure: str) -> list[str]:
 
 
 def _alike(results: Results) -> list[str]:
-    """What layers have to do with likeness, and how many heads have a near twin."""
+    """What layers have to do with likeness, and how many heads have a near-duplicate."""
     if STRUCTURE not in results:
         return []
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))

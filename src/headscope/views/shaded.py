@@ -15,7 +15,8 @@ LEAST = 0.02  # a fainter shade cannot be seen
 _STYLE = (
     "body{max-width:56rem;padding:1.5rem 1rem 4rem}h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .4rem;overflow-wrap:anywhere}"
     ".text{font-size:1.05rem;line-height:1.9;overflow-wrap:anywhere}.text p{margin:.7rem 0}"
-    ".text span,.key i{background:color-mix(in srgb,var(--hs-s1) calc(var(--v)*70%),transparent);border-radius:.2rem;padding:.1rem 0}"
+    ".text span,.key i{background:color-mix(in srgb,var(--hs-s1) calc(var(--v)*var(--hs-shade)),transparent)}"
+    ".text span{border-radius:.2rem;padding:.1rem 0}"
     ".text u{text-decoration:none;border-bottom:2.5px solid var(--hs-s2);padding-bottom:.12rem}"
     ".text u:target{outline:2px solid var(--hs-s2);outline-offset:.15rem}"
     ".note,.key{font-size:.88rem;color:var(--hs-faint);margin:.3rem 0}.key i{font-style:normal;color:var(--hs-ink);padding:.1rem .4rem}"

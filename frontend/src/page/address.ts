@@ -1,0 +1,81 @@
+/** The state of a page in its address: `#relations&head=8-4&quantity=tokens/to_sep` is a section, and values by name. */
+
+export interface Address {
+  section: string; // "" for none
+  values: Record<string, string>;
+}
+
+const WAIT = 150; // milliseconds: browsers refuse addresses that change all the time
+
+/** What the part of an address after `#` says; parts that cannot be read say nothing. */
+export function parse(hash: string): Address {
+  const address: Address = { section: "", values: {} };
+  for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
+    const [name, ...rest] = part.split("=").map(decoded);
+    if (rest.length) address.values[name!] = rest.join("=");
+    else address.section ||= name!;
+  }
+  return address;
+}
+
+/** The same as text, with only as many signs escaped as must be. */
+export function written({ section, values }: Address): string {
+  const escape = (text: string): string => encodeURIComponent(text).replace(/%(2F|3A|2C|20)/g, (code) => (code === "%20" ? "+" : decodeURIComponent(code)));
+  const parts = Object.entries(values).filter(([, value]) => value !== "").map(([name, value]) => `${escape(name)}=${escape(value)}`);
+  return `#${[...(section ? [encodeURIComponent(section)] : []), ...parts].join("&")}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replace(/\+/g, " "));
+  } catch {
+    return text;
+  }
+}
+
+/** Follows the address of a page and changes it. In a frame of a notebook, which has none, it only remembers. */
+export class Location {
+  private now = parse(location.hash);
+  private late: ReturnType<typeof setTimeout> | undefined;
+  private readonly listeners = new Set<(address: Address) => void>();
+  private readonly real = location.protocol !== "about:";
+
+  constructor(private path = "") {
+    addEventListener("hashchange", () => {
+      if (written(parse(location.hash)) === written(this.now)) return;
+      this.now = parse(location.hash);
+      for (const listener of this.listeners) listener(this.now);
+    });
+  }
+
+  get address(): Address {
+    return this.now;
+  }
+
+  listen(listener: (address: Address) => void): void {
+    this.listeners.add(listener);
+  }
+
+  /** Change values, "" to forget one; without a new entry in the history. `path` is where a server has the page now. */
+  set(values: Record<string, string>, path = this.path): void {
+    this.now = { ...this.now, values: Object.fromEntries(Object.entries({ ...this.now.values, ...values }).filter(([, value]) => value !== "")) };
+    this.path = path;
+    clearTimeout(this.late);
+    this.late = setTimeout(() => this.write(), WAIT);
+    if ("head" in values || path) this.write(); // a head is chosen once; a slider moves
+  }
+
+  /** Change values or the section as a step that the browser's back button undoes. */
+  go(section: string, values: Record<string, string> = {}): void {
+    const next = { section, values: { ...this.now.values, ...values } };
+    if (written(next) === written(this.now)) return;
+    this.now = next;
+    if (this.real) history.pushState(null, "", this.path + written(next));
+  }
+
+  private write(): void {
+    clearTimeout(this.late);
+    const hash = written(this.now);
+    if (this.real) history.replaceState(null, "", (this.path || location.pathname + location.search) + (hash === "#" ? "" : hash));
+  }
+}

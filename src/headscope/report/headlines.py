@@ -1,0 +1,186 @@
+"""The findings that a report opens with, in plain words: what the most surprising heads do, beside their baselines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headscope.report.plain import mentions, percent, percents, relation, rule
+from headscope.results.head_labels import readable_labels
+from headscope.results.head_types import HALF
+from headscope.results.results import Results
+from headscope.results.skills import surely
+
+MOST = 4
+_CONTESTS = 2  # of these at most, so that there is room for what heads do whatever the words are
+# Which place a quantity names, and what stands there.
+_PLACES = {
+    "previous": ("the previous token", "what stands just before"),
+    "next": ("the next token", "what stands just after"),
+    "self": ("the token itself", "the token it starts from"),
+    "to_cls": ("[CLS]", "a mark that opens every text and means nothing"),
+    "to_sep": ("[SEP]", "a mark that closes every text and means nothing"),
+    "to_first": ("the first token", "whatever it is"),
+    "to_punct": ("periods and commas", "which mean little"),
+}
+_COPIES = {
+    "induction": "the token that followed the same token earlier in the text",
+    "duplicate": "an earlier copy of the same token",
+    "qr": "the passage that answers the question, from the question",
+}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A finding: a head, what it does in one sentence, how much, and what the baseline does."""
+
+    head: str
+    measure: str
+    quantity: str  # as in the tables
+    title: str  # a sentence without numbers of the baseline
+    rest: str  # the baseline in a sentence
+    value: float
+    low: float
+    high: float
+    baseline: float
+    rule: str  # what the baseline is, in a few words
+    n: str  # what the value is counted over
+    heads: tuple[str, ...]  # all the heads of which this holds
+
+    @property
+    def effect(self) -> float:
+        """How far the value is above its baseline."""
+        return self.value - self.baseline
+
+
+def headlines(results: Results) -> list[Headline]:
+    """The findings, the most surprising first: what beats the best simple rule before what beats even attention, and
+    of each sort by the effect. No head comes twice.
+    """
+    told: dict[str, Headline] = {}
+    beating = sorted(_contests(results), key=lambda headline: -headline.effect)
+    plainer = sorted([*_followers(results), *_habits(results)], key=lambda headline: -headline.effect)
+    for headline in beating:
+        if headline.head not in told and len(told) < _CONTESTS:
+            told[headline.head] = headline
+    kinds: set[str] = set()
+    for headline in plainer:
+        if headline.head not in told and len(told) < MOST and headline.measure not in kinds:
+            told[headline.head] = headline
+            kinds.add(headline.measure)
+    for headline in beating:
+        if len(told) < MOST:
+            told.setdefault(headline.head, headline)
+    return list(told.values())
+
+
+def _contests(results: Results) -> Iterator[Headline]:
+    """Labels for which one head, chosen on other documents, does better than the best rule."""
+    for measure in (name for name in ("relations", "coreference", "pronouns") if f"{name}_best" in results):
+        for row in results[f"{measure}_best"]:
+            sure = row["lift"] > 0 if math.isnan(row["lift_low"]) else surely(row)
+            if row["label"] == "all" or not sure or " | " in row["heads"] or " | " in row["direction"] or not row["heads"]:
+                continue
+            share, span = percent(row["value"]), percents(row["low"], row["high"])
+            rules = " or ".join(map(rule, row["rule"].split(" | ")))
+            which = "the best fixed rule" if measure == "relations" else "the best simple rule"
+            yield Headline(
+                head=row["heads"],
+                measure=measure,
+                quantity=_quantity(row),
+                title=_title(measure, row, share),
+                rest=f"{which}, {rules}, finds {percent(row['baseline'])}",
+                value=row["value"],
+                low=row["low"],
+                high=row["high"],
+                baseline=row["baseline"],
+                rule=f"best rule: {rules}",
+                n=_counted(span, f"n = {row['n']:,}", _documents(row.get("documents"))),
+                heads=(row["heads"],),
+            )
+
+
+def _quantity(row: Mapping[str, Any]) -> str:
+    """What a label and its direction are called in the tables of heads."""
+    usual = {"dep-to-head", "mention-to-antecedent", "pronoun-to-candidate"}
+    return str(row["label"]) if row["direction"] in usual else f"{row['label']} ({row['direction']})"
+
+
+def _title(measure: str, row: Mapping[str, Any], share: str) -> str:
+    head, label, direction = row["heads"], row["label"], row["direction"]
+    if measure == "relations":
+        dependents, governor = relation(label)
+        if direction == "dep-to-head":
+            if " " in governor:
+                return f"For {share} of {dependents}, head {head} finds the {governor}"
+            return f"Head {head} finds the {governor} of {share} of {dependents}"
+        return f"In head {head}, {share} of {dependents} get more attention from their {governor} than from any other word"
+    if measure == "coreference":
+        return f"Head {head} links {share} of {mentions(label)} with an earlier mention of the same person or thing"
+    return f"Head {head} finds what {share} of pronouns refer to ({label})"
+
+
+def _followers(results: Results) -> Iterator[Headline]:
+    """Heads that surely follow repeated tokens, or go from questions to answers: the strongest of each kind."""
+    labels = readable_labels(results) if "sequences" in results or "retrieval" in results else None
+    for label in labels.sure if labels is not None else ():
+        if label.quantity in _COPIES:
+            share = percent(label.value)
+            yield Headline(
+                head=str(label.head),
+                measure=label.type.measure,
+                quantity=label.quantity,
+                title=f"Head {label.head} gives {share} of its attention to {_COPIES[label.quantity]}",
+                rest=f"attention spread evenly would give {percent(label.baseline)}",
+                value=label.value,
+                low=label.low,
+                high=label.high,
+                baseline=label.baseline,
+                rule="spread evenly",
+                n=_counted(percents(label.low, label.high), f"n = {label.n:,}", _documents(label.documents)),
+                heads=tuple(str(other.head) for other in labels.sure if other.quantity == label.quantity) if labels is not None else (),
+            )
+
+
+def _habits(results: Results) -> Iterator[Headline]:
+    """Heads that give more than half of their attention to one place: the strongest head of each place."""
+    total = sum(site["heads"] for site in results.manifest["sites"])
+    special = results.special_tokens
+    for measure in (name for name in ("positions", "tokens") if name in results):
+        table = results[measure]
+        quantities = dict.fromkeys(row["quantity"] for row in table if row["quantity"] in _PLACES)
+        for quantity in (name for name in quantities if name not in special.uncounted):
+            rows = sorted(
+                (row for row in table if row["quantity"] == quantity and row["n"] and row["value"] > HALF), key=lambda row: -row["value"]
+            )
+            if not rows:
+                continue
+            best, (place, told) = rows[0], _PLACES[quantity]
+            head, share = results.head_of(best), percent(best["value"])
+            alone = quantity in ("previous", "next", "self")
+            one = f"Head {head} gives {share} of its attention to {place}, {told}"
+            many = f"{len(rows)} of {total} heads give more than half of their attention to {place}, {told}"
+            yield Headline(
+                head=str(head),
+                measure=measure,
+                quantity=quantity,
+                title=results.spelled(one if alone or len(rows) == 1 else many),
+                rest=f"attention spread evenly would give {percent(best['baseline'])}",
+                value=best["value"],
+                low=best["low"],
+                high=best["high"],
+                baseline=best["baseline"],
+                rule="spread evenly",
+                n=_counted("" if alone else f"head {head}", percents(best["low"], best["high"]), _documents(best.get("documents"))),
+                heads=tuple(str(results.head_of(row)) for row in rows),
+            )
+
+
+def _documents(number: int | None) -> str:
+    return "" if number is None else f"{number} document{'' if number == 1 else 's'}"
+
+
+def _counted(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
