@@ -12,11 +12,13 @@ from fastapi.testclient import TestClient
 import headscope as hs
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
+from headscope.app.models import find_models
 from headscope.core.document import Document
 from headscope.corpora import Corpus, read
 from headscope.engine.typed_text import typed
 from headscope.gallery.differences import differences
 from headscope.gallery.texts import look
+from headscope.models.generation import generates
 from headscope.models.model import Model
 
 PROMPT = "The keys to the cabinet are on the"
@@ -69,6 +71,15 @@ def test_what_cannot_be_continued(live: TestClient, body: dict[str, Any], error:
     answer = live.post("/api/texts", json={"text": PROMPT, **body})
     assert answer.status_code == 422
     assert answer.json()["error"] == error
+
+
+def test_named_decoders_are_loaded_with_what_they_continue_with() -> None:
+    models = find_models(["mini-decoder", "mini"], {})
+    assert isinstance(models["mini-decoder"], Model)
+    assert isinstance(models["mini"], Model)
+    assert generates(models["mini-decoder"])
+    assert models["mini"].whole is None
+    assert models["mini-decoder"].fingerprint == hs.load("mini-decoder").fingerprint
 
 
 def test_a_prompt_that_fills_the_context_is_refused(live: TestClient) -> None:

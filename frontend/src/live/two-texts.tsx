@@ -81,7 +81,7 @@ export function TwoTexts(props: { compared: Compared; known: readonly KnownHead[
     <>
       {compared.refused && <p class="hs-trouble" role="alert">{compared.refused} The texts are shown side by side all the same.</p>}
       {compared.differences && (
-        <div class="hs-looked">
+        <div class="hs-looked hs-compared">
           <DifferenceGrid compared={compared} differences={compared.differences} known={props.known} selected={head} onSelect={(name) => onShown({ ...shown, heads: [name] })} />
           <DifferenceMap compared={compared} differences={compared.differences} head={head} specials={shown.choice.specials === "show"} />
         </div>
