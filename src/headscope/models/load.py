@@ -61,7 +61,7 @@ def load(
 
 def load_to_continue(name: str) -> Model:
     """The model called `name`, with what it predicts next tokens with if it is a decoder that has it."""
-    with quietly(), suppress(Exception):  # what is wrong with a checkpoint is said when it is loaded
+    with suppress(Exception), quietly():  # what is wrong with a checkpoint is said when it is loaded
         if continues_texts(name, locate(name)):
             return load(name, head=True)
     return load(name)
