@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 
 import headscope as hs
 from headscope.app.create import create_app
 from headscope.app.limits import Limits
-from headscope.app.protocol import settings
-from headscope.app.server import bind
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.models.model import Model
 from headscope.models.sites import find_sites
@@ -29,23 +24,9 @@ from headscope.results.results import Results
 from headscope.results.table import Table
 from helpers.architectures import build
 from helpers.families import FAMILIES
+from helpers.serving import listening
 
 HOST = "http://localhost:8765"
-
-
-@contextmanager
-def listening(app: Any, limits: Limits) -> Iterator[int]:
-    """The port of a real server in a thread."""
-    bound = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", **settings(limits)))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield bound.getsockname()[1]
-    server.should_exit = True
-    thread.join()
-    bound.close()
 
 
 NASTY = "<script>alert(1)<b>'\"&"

@@ -23,8 +23,10 @@ OPERATIONS = [
     ("GET", "/api/runs/{name}/tables"),
     ("GET", "/api/runs/{name}/tables/{table}"),
     ("GET", "/api/models"),
+    ("GET", "/api/models/{name}"),
     ("POST", "/api/texts"),
     ("GET", "/api/texts/{id}/heads/{head}"),
+    ("GET", "/api/texts/{id}/differences/{other}"),
     ("GET", "/api/texts/{id}/influence/{measure}"),
 ]
 # A text that is well-formed may still name no model that there is, so that data that fit are not always accepted.

@@ -69,4 +69,5 @@ def expect(locator: Locator) -> Any:
     """Assertions of what is or will be on the page, which wait for it."""
     from playwright.sync_api import expect
 
+    expect.set_options(timeout=600_000)  # however busy the machine is
     return expect(locator)

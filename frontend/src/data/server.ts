@@ -1,11 +1,53 @@
 /** Texts and maps from the server that a page came from. */
-import type { MapSource, PackedInfluence, Text, TextData } from "../types";
+import type { Kind, MapSource, PackedInfluence, Text, TextData } from "../types";
 import { fromUint16 } from "./maps";
 
 export interface Request {
   model: string;
   text: string;
   second?: string;
+  generate?: number; // tokens for the model to write after the text
+}
+
+/** What a served run says of a head. */
+export interface KnownHead {
+  head: string;
+  word: string; // "objects"
+  sentence: string; // with the numbers, without its subject
+  run: string;
+}
+
+/** What a second text is: none, one that is compared with the first, or the other part of one input. */
+export type Mode = "one" | "compare" | "pair";
+
+/** A text to begin with. */
+export interface ExampleText {
+  text: string;
+  second: string | null;
+  mode: Mode;
+  generate: number | null;
+  head: string | null;
+  about: string;
+}
+
+/** A model as the page offers it. */
+export interface ModelDetails {
+  name: string;
+  kind: "encoder" | "decoder" | "encoder-decoder";
+  generate: number; // tokens at most; 0 where it continues no text
+  known: KnownHead[];
+  examples: ExampleText[];
+}
+
+/** The places of two words, or special tokens, of two texts that correspond. */
+export type Pair = [first: number, second: number];
+
+/** How differently each head attends in two texts. */
+export interface Differences {
+  words: number; // that correspond
+  changed: [first: string, second: string][];
+  aligned: Partial<Record<Kind, { rows: Pair[]; columns: Pair[] }>>;
+  heads: { head: string; difference: number; largest: number; words: [first: string, second: string] }[];
 }
 
 /** What the server answers: a text to look at, and what was left out of it. */
@@ -46,6 +88,12 @@ export async function send(request: Request, signal?: AbortSignal): Promise<Answ
   const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request), ...(signal ? { signal } : {}) };
   return (await (await asked("/api/texts", options)).json()) as Answer;
 }
+
+/** What the server offers of a model. */
+export const details = async (model: string): Promise<ModelDetails> => (await asked(`/api/models/${encodeURIComponent(model)}`, {})).json() as Promise<ModelDetails>;
+
+/** How differently each head attends in two texts that were sent. */
+export const differences = async (first: string, second: string, signal: AbortSignal): Promise<Differences> => (await asked(`/api/texts/${first}/differences/${second}`, { signal })).json() as Promise<Differences>;
 
 /** Maps of a text that the server holds. One that it has forgotten is sent again, once. */
 export class Served implements MapSource {

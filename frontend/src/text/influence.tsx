@@ -15,6 +15,7 @@ import type { View } from "./heatmap";
 import { Heatmap, heatmapSvg, influence, whole } from "./heatmap";
 import type { TextViewProps } from "./text-controls";
 import { MarkingSelect } from "./text-controls";
+import type { Shown } from "./text-view";
 
 type Arrived = { measure: string; packed: PackedInfluence } | { measure: string; trouble: string } | null;
 
@@ -35,14 +36,14 @@ function useInfluence(source: MapSource, text: Text, measure: string): Arrived {
   return arrived?.measure === measure ? arrived : null;
 }
 
-export function InfluenceView(props: TextViewProps & { influence: InfluenceData }): JSX.Element {
+export function InfluenceView(props: TextViewProps & { influence: InfluenceData; chosen: Shown["influence"]; onChosen: (chosen: Shown["influence"]) => void }): JSX.Element {
   const { data, choice, marking, influence: offered } = props;
   const { text } = data;
   const first = allHeads(data.sites)[0]!;
   const layers = new Set(data.sites.filter(({ kind }) => kind === first.kind).map(({ layer }) => layer)).size;
   const measures = Object.keys(offered.measures);
-  const [measure, setMeasure] = useState(measures.includes(offered.measure) ? offered.measure : (measures[0] ?? ""));
-  const [layer, setLayer] = useState(String(offered.layer));
+  const measure = measures.includes(props.chosen.measure) ? props.chosen.measure : (measures[0] ?? "");
+  const layer = /^[1-9]\d*$/.test(props.chosen.layer) && Number(props.chosen.layer) <= layers ? props.chosen.layer : "mean";
   const [near, setNear] = useState<View | null>(null);
   useEffect(() => setNear(null), [text, choice]);
   const arrived = useInfluence(props.source, text, measure);
@@ -63,8 +64,8 @@ export function InfluenceView(props: TextViewProps & { influence: InfluenceData 
       <div class="hs-text">
         <div class="hs-controls">
           {props.tabs}
-          {measure && <Select label="measure" value={measure} options={measures.map((name) => [name, name] as const)} onChange={setMeasure} />}
-          <Select label="layer" value={layer} options={[["mean", "mean"], ...Array.from({ length: layers }, (_, i) => [String(i + 1), String(i + 1)] as const)]} onChange={setLayer} />
+          {measure && <Select label="measure" value={measure} options={measures.map((name) => [name, name] as const)} onChange={(measure) => props.onChosen({ measure, layer })} />}
+          <Select label="layer" value={layer} options={[["mean", "mean"], ...Array.from({ length: layers }, (_, i) => [String(i + 1), String(i + 1)] as const)]} onChange={(layer) => props.onChosen({ measure, layer })} />
           {props.controls}
           <MarkingSelect marking={marking} label="in red" />
           <span role="status" class="hs-busy">{measure && !arrived && `computing ${measure} …`}</span>

@@ -20,8 +20,9 @@ type Style = "lines" | "maps";
 const LONG = 40; // tokens of a text whose lines can be told apart, as in figures
 const SAMPLE = 300; // letters of the text
 
-export function ModelView(props: TextViewProps & { onSelect: (head: string) => void }): JSX.Element {
-  const { data, source, choice, onSelect } = props;
+/** `selected` is open beside it, and `known` says what heads are known for. */
+export function ModelView(props: Pick<TextViewProps, "data" | "source" | "choice" | "tabs" | "controls"> & { onSelect: (head: string) => void; title?: string; selected?: string; known?: ReadonlyMap<string, string> }): JSX.Element {
+  const { data, source, choice, onSelect, selected = null, known } = props;
   const { text } = data;
   const sites = useMemo(() => data.sites.filter(({ layer }) => !data.layers || data.layers.includes(layer)), [data]);
   const [style, setStyle] = useState<Style>(text.source.tokens.length > LONG ? "maps" : "lines");
@@ -39,18 +40,19 @@ export function ModelView(props: TextViewProps & { onSelect: (head: string) => v
   const pictures = usePictures(maps.weights, picture);
   const draw = useCallback(
     (width: number, point: Point) => {
-      const look = (at: number): Look => ({ fill: null, image: pictures.get(names[at]!) ?? "", smooth: style === "lines" });
-      const note = (at: number): string[] => [`head ${names[at]}`, pictures.has(names[at]!) || held.includes(names[at]!) ? "choose it to open it" : "not in this page"];
-      return <HeadGrid {...{ sites, heads, ranked: null, pictures: true, shade: style === "lines" ? LINES : WEIGHTS, legend: "weight", look, note, selected: null, onSelect, width, point }} />;
+      const look = (at: number): Look => ({ fill: null, image: pictures.get(names[at]!) ?? "", smooth: style === "lines", strong: known?.has(names[at]!) ?? false });
+      const note = (at: number): string[] => [`head ${names[at]}`, ...(known?.has(names[at]!) ? [known.get(names[at]!)!] : []), pictures.has(names[at]!) || held.includes(names[at]!) ? "choose it to open it" : "not in this page"];
+      return <HeadGrid {...{ sites, heads, ranked: null, pictures: true, shade: style === "lines" ? LINES : WEIGHTS, legend: "weight", look, note, selected, onSelect, width, point }} />;
     },
-    [sites, heads, held, pictures, style],
+    [sites, heads, held, pictures, style, selected, known],
   );
   const sample = plainText(text);
   const way = style === "lines" ? "on the left what attends, on the right what is attended to, and lines as strong as the weights" : "one row per query, one column per key, coloured by the square root of the weight";
   return (
     <Frame
       name={`heads-${text.id}`}
-      caption={`Attention of ${held.length} heads on one text (n = 1), between ${choice.level}s: ${way}.`}
+      {...(props.title ? { title: props.title } : {})}
+      caption={`Attention of ${held.length} heads on one text (n = 1), between ${choice.level}s: ${way}.${known?.size ? " Dots: heads that a run knows." : ""}`}
       signature={data.signature}
       csv={() => mapsFile([...maps.weights].map(([head, weights]) => ({ head, ...positions(text, head, choice), weights: chosen(weights, text, head, choice).weights })))}
     >

@@ -13,20 +13,49 @@ import { ModelView } from "./model-view";
 import type { TextViewProps } from "./text-controls";
 import { Choices, useMarking } from "./text-controls";
 
-type Name = NonNullable<TextData["view"]>;
-const NAMES: Record<Name, string> = { lines: "lines", heatmap: "heatmap", influence: "influence", model: "all heads" };
+export type ViewName = NonNullable<TextData["view"]>;
+const NAMES: Record<ViewName, string> = { lines: "lines", heatmap: "heatmap", influence: "influence", model: "all heads" };
+
+/** What a reader chose of the views of a text. */
+export interface Shown {
+  heads: string[];
+  view: ViewName;
+  choice: Choice;
+  influence: { measure: string; layer: string };
+}
+
+/** What is shown before a reader chooses. */
+export function shownFirst(data: TextData, highlighted = false): Shown {
+  const all = allHeads(data.sites).map((head) => head.name);
+  return {
+    heads: addHeads([], data.heads.length ? data.heads : all.slice(0, 1)).heads,
+    view: data.view ?? "lines",
+    choice: { level: data.level ?? (highlighted ? "word" : "token"), specials: data.specials ?? "show" },
+    influence: { measure: data.influence?.measure ?? "", layer: String(data.influence?.layer ?? "mean") },
+  };
+}
 
 /**
  * The views of one text. `compact` is for one example under a head: no other heads to choose.
- * `highlight` is what is red at first.
+ * `highlight` is what is red at first. With `shown` a host keeps what was chosen, and is told of changes by `onShown`.
  */
-export function TextView(props: { data: TextData; source: MapSource; compact?: boolean; highlight?: Highlight; title?: string }): JSX.Element {
+export function TextView(props: {
+  data: TextData;
+  source: MapSource;
+  compact?: boolean;
+  highlight?: Highlight;
+  title?: string;
+  shown?: Shown;
+  onShown?: (shown: Shown) => void;
+  without?: ViewName; // a view that the host shows itself
+}): JSX.Element {
   const { data, source, compact = false } = props;
   const first = highlightKey(props.highlight);
   const all = useMemo(() => allHeads(data.sites).map((head) => head.name), [data.sites]);
-  const [heads, setHeads] = useState(() => addHeads([], data.heads.length ? data.heads : all.slice(0, 1)).heads);
-  const [view, setView] = useState<Name>(data.view ?? "lines");
-  const [choice, setChoice] = useState<Choice>({ level: data.level ?? (first ? "word" : "token"), specials: data.specials ?? "show" });
+  const [own, setOwn] = useState(() => shownFirst(data, first !== ""));
+  const shown = props.shown ?? own;
+  const change = (part: Partial<Shown>): void => (props.onShown ?? setOwn)({ ...shown, ...part });
+  const { heads, view, choice } = shown;
   const head = view === "influence" ? all[0]! : (heads[0] ?? ""); // influence has the rows and columns of the first kind of attention
   const marking = useMarking(data, head, first);
   const group = useRef<HTMLSpanElement>(null), pressed = useRef(false);
@@ -35,18 +64,19 @@ export function TextView(props: { data: TextData; source: MapSource; compact?: b
     if (pressed.current) group.current?.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
     pressed.current = false;
   }, [view]);
-  const names = (Object.keys(NAMES) as Name[]).filter((name) => (name === "influence" ? data.influence : name !== "model" || all.length > 1) && (!compact || name === "lines" || name === "heatmap"));
-  const press = (name: Name): void => {
+  const offered = (name: ViewName): boolean => (name === "influence" ? data.influence !== undefined : name !== "model" || all.length > 1);
+  const names = (Object.keys(NAMES) as ViewName[]).filter((name) => name !== props.without && offered(name) && (!compact || name === "lines" || name === "heatmap"));
+  const press = (name: ViewName, part: Partial<Shown> = {}): void => {
     pressed.current = name !== view;
-    setView(name);
+    change({ ...part, view: name });
   };
   const tabs = (
     <span ref={group} class="hs-choice" role="group" aria-label="view">
       {names.map((name) => <button type="button" aria-pressed={view === name} onClick={() => press(name)}>{NAMES[name]}</button>)}
     </span>
   );
-  const shared: TextViewProps = { data, source, heads, onHeads: setHeads, choice, marking, tabs, controls: <Choices choice={choice} onChange={setChoice} /> };
-  if (view === "influence" && data.influence) return <InfluenceView {...shared} influence={data.influence} />;
-  if (view === "model") return <ModelView {...shared} onSelect={(name) => (setHeads([name]), press("lines"))} />;
+  const shared: TextViewProps = { data, source, heads, onHeads: (heads) => change({ heads }), choice, marking, tabs, controls: <Choices choice={choice} onChange={(choice) => change({ choice })} /> };
+  if (view === "influence" && data.influence) return <InfluenceView {...shared} influence={data.influence} chosen={shown.influence} onChosen={(influence) => change({ influence })} />;
+  if (view === "model") return <ModelView {...shared} onSelect={(name) => press("lines", { heads: [name] })} />;
   return <Attention {...shared} view={view === "heatmap" ? view : "lines"} compact={compact} title={props.title} />;
 }

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from headscope.app.details import details
 from headscope.app.errors import missing
 from headscope.app.limits import Limits
 from headscope.app.models import ServedModels
@@ -86,13 +87,45 @@ class ModelSummary(BaseModel):
     fingerprint: str | None
 
 
+class KnownHeadOut(BaseModel):
+    """What a served run says of a head."""
+
+    head: str
+    word: str = Field(description="in a few words, as in `objects`")
+    sentence: str = Field(description="what it does, with the numbers")
+    run: str = Field(description="a name that /api/runs lists")
+
+
+class ExampleOut(BaseModel):
+    """A text to begin with."""
+
+    text: str
+    second: str | None = Field(description="the second text")
+    mode: Literal["one", "compare", "pair"] = Field(description="what the second text is: none, one to compare, the other of a pair")
+    generate: int | None = Field(description="tokens to continue the text by")
+    head: str | None = Field(description="the head to open")
+    about: str = Field(description="what it shows")
+
+
+class ModelDetails(ModelSummary):
+    """A model as a page of texts offers it."""
+
+    kind: Literal["encoder", "decoder", "encoder-decoder"]
+    generate: int = Field(description="tokens that it writes after a text, at most; 0 if it does not continue texts")
+    known: list[KnownHeadOut] = Field(description="heads that served runs of this model know, those that find something first")
+    examples: list[ExampleOut]
+
+
 class TextIn(BaseModel):
-    """A text for a model. `second` is the other text of a pair, or what the decoder of an encoder-decoder reads."""
+    """A text for a model. `second` is the other text of a pair, or what the decoder of an encoder-decoder reads. With
+    `generate`, a decoder continues the text by so many tokens, greedily.
+    """
 
     model_config = ConfigDict(extra="forbid")
     model: str
     text: str
     second: str | None = None
+    generate: Annotated[int, Field(ge=1)] | None = None
 
 
 class TextOut(BaseModel):
@@ -105,6 +138,31 @@ class TextOut(BaseModel):
     note: str
     heads: list[str] = Field(description="heads to show first")
     influence: dict[str, Any] = Field(description="measures of influence between its tokens: /api/texts/{id}/influence/{measure}")
+
+
+class HeadDifferenceOut(BaseModel):
+    """How differently a head attends in two texts."""
+
+    head: str
+    difference: float = Field(description="mean total variation distance between the rows of words that correspond, 0 to 1")
+    largest: float = Field(description="the largest of these distances")
+    words: tuple[str, str] = Field(description="the words of both texts whose rows they are")
+
+
+class AlignedOut(BaseModel):
+    """Places in both texts that correspond, counted from 0 over words and special tokens."""
+
+    rows: list[tuple[int, int]]
+    columns: list[tuple[int, int]]
+
+
+class DifferencesOut(BaseModel):
+    """How differently the heads of a model attend in two texts, between words."""
+
+    words: int = Field(description="words that correspond; rows of other words are not compared")
+    changed: list[tuple[str, str]] = Field(description="words of the first text and what stands in their place in the second")
+    aligned: dict[str, AlignedOut] = Field(description="rows and columns that correspond, by kind of attention")
+    heads: list[HeadDifferenceOut] = Field(description="every head, in the order of the model")
 
 
 class InfluenceOut(BaseModel):
@@ -174,12 +232,18 @@ async def models(has: Has) -> list[ModelSummary]:
     return [ModelSummary(**summary) for summary in await asyncio.to_thread(has.models.describe)]
 
 
+@router.get("/models/{name:path}", tags=["texts"])
+async def model(has: Has, name: Annotated[str, Path(description="a name that /api/models lists")]) -> ModelDetails:
+    """A model, loaded now if it was not; what served runs know of its heads; and texts to begin with."""
+    return ModelDetails(**await details(has.models, has.runs, has.limits, name))
+
+
 @router.post("/texts", tags=["texts"], responses={status: {"model": ProblemOut} for status in (403, 408, 413)})
 async def add_text(has: Has, sent: TextIn) -> TextOut:
     """Put a text through a model, and learn how the model reads it. Words that do not fit are cut off, and `note`
     says so.
     """
-    return TextOut(**await has.texts.add(sent.model, sent.text, sent.second))
+    return TextOut(**await has.texts.add(sent.model, sent.text, sent.second, sent.generate))
 
 
 @router.get(
@@ -204,6 +268,16 @@ async def text_map(
     weights = await has.texts.map(id, head, rows, columns)
     shape = f"{weights.shape[0]},{weights.shape[1]}"
     return Response(weights.tobytes(), headers={"X-Shape": shape}, media_type="application/octet-stream")
+
+
+@router.get("/texts/{id}/differences/{other}", tags=["texts"])
+async def text_differences(
+    has: Has,
+    id: Annotated[str, Path(description="as /api/texts answered")],
+    other: Annotated[str, Path(description="the id of another text of the same model")],
+) -> DifferencesOut:
+    """How differently each head attends in two texts that share most of their words, such as a minimal pair."""
+    return DifferencesOut(**await has.texts.differences(id, other))
 
 
 @router.get("/texts/{id}/influence/{measure}", tags=["texts"])

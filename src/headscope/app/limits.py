@@ -19,6 +19,7 @@ class Limits:
     head_seconds: float = 20.0  # for the first line and the headers of a request to arrive
     answer_seconds: float = 60.0  # for a visitor to take in a part of an answer
     connections: int = 512  # open at a time; fewer where the system allows fewer files
+    generate_tokens: int = 64  # that a decoder writes after a text, at most
     texts: int = 256  # kept at a time
     map_bytes: int = 256_000_000  # of maps kept at a time; others are computed again when asked for
     influence_tokens: int = 64  # of a text whose G and G* are computed; they take long for more

@@ -41,9 +41,9 @@ class ModelSlot:
     def load(self) -> Model:
         """The model; only in its own thread."""
         if isinstance(self._source, str):
-            from headscope.models.load import load
+            from headscope.models.load import load_to_continue
 
-            self._source = load(self._source)
+            self._source = load_to_continue(self._source)
         return self._source
 
 
@@ -66,6 +66,10 @@ class ServedModels:
     def describe(self) -> list[dict[str, Any]]:
         """The models as the API lists them; what is not known before a model is loaded is null."""
         return [{"name": name, **_describe(place.loaded)} for name, place in self._places.items()]
+
+    def describe_one(self, name: str) -> dict[str, Any]:
+        """One model as the API lists it."""
+        return {"name": name, **_describe(self._places[name].loaded)}
 
     async def work(self, name: str, function: Callable[[Model], T]) -> T:
         """The value of a function of a model, once it is this request's turn."""
@@ -111,9 +115,9 @@ def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, 
     models: dict[str, Model | str] = {}
     seen: set[str] = set()
     for name in dict.fromkeys(named):
-        from headscope.models.load import load
+        from headscope.models.load import load_to_continue
 
-        models[unique(_short(name), models)] = load(name)
+        models[unique(_short(name), models)] = load_to_continue(name)
         seen.add(_place(name))
     for results in runs.values():
         settings = results.manifest.get("settings", {})

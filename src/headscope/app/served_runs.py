@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from headscope.app.errors import Refusal, missing
 from headscope.app.limits import Limits
 from headscope.core.heads import HeadId, find_head
+from headscope.core.maps import WEIGHTS
 from headscope.core.paths import kind_of
 from headscope.errors import RunError, StaleError
 from headscope.results.results import Results, blame_folder
+from headscope.views.known import EXAMPLES, KnownHead, SeenText, known_heads, seen_texts
 from headscope.views.run import corpus_name, model_name
 
 T = TypeVar("T")
@@ -68,6 +71,7 @@ class ServedRuns:
         self._limits = limits
         self._pages: RunCache[PageContent] = RunCache(limits.pages)
         self._comparisons: RunCache[PageContent] = RunCache(limits.pages)
+        self._known: RunCache[tuple[list[KnownHead], list[SeenText]]] = RunCache(limits.pages)
         self._comparing: Counter[tuple[str, str]] = Counter()  # those that wait
         self._waiting = 0
         self._maker = ThreadPoolExecutor(1, "headscope-pages")
@@ -113,6 +117,22 @@ class ServedRuns:
         finally:
             self._comparing -= Counter([pair])
 
+    async def known(self, fingerprint: str) -> tuple[list[KnownHead], list[SeenText]]:
+        """What the runs of a model know of its heads, the first that knows a head; and texts of their galleries."""
+        heads: dict[str, KnownHead] = {}
+        texts: list[SeenText] = []
+        for name in self._runs:
+            try:
+                results = self[name]
+                if not of_model(results, fingerprint):
+                    continue
+                found = await self._made(self._known, (name,), (results,), partial(_known, results, name))
+            except (Refusal, RunError):  # a run that cannot be read now says nothing of a text
+                continue
+            heads = {head.head: head for head in found[0]} | heads
+            texts += found[1]
+        return list(heads.values()), texts[:EXAMPLES]
+
     async def work(self, function: Callable[[], T]) -> T:
         """The value of a function that takes a while, or that draws: figures are not made in two threads at once."""
         if self._waiting >= self._limits.waiting:
@@ -123,11 +143,9 @@ class ServedRuns:
         finally:
             self._waiting -= 1
 
-    async def _made(
-        self, kept: RunCache[PageContent], names: tuple[str, ...], runs: tuple[Results, ...], make: Callable[[], PageContent]
-    ) -> PageContent:
+    async def _made(self, kept: RunCache[T], names: tuple[str, ...], runs: tuple[Results, ...], make: Callable[[], T]) -> T:
 
-        def once() -> PageContent:
+        def once() -> T:
             made = kept.get(names, runs)  # while this request waited for its turn
             if made is None:
                 made = make()
@@ -148,6 +166,17 @@ def _run_page(results: Results, name: str) -> PageContent:
     from headscope.views.run import run_data
 
     return PageContent(title(results), style(), body(results), encode(run_data(results, name)))
+
+
+def of_model(results: Results, fingerprint: str) -> bool:
+    """Whether a run says something of the attention weights of a model as it was trained."""
+    settings, identity = results.manifest.get("settings", {}), results.manifest.get("identity", {})
+    return identity.get("model") == fingerprint and settings.get("weights", "trained") == "trained" and results.map == WEIGHTS
+
+
+def _known(results: Results, name: str) -> tuple[list[KnownHead], list[SeenText]]:
+    heads = known_heads(results, name)
+    return heads, seen_texts(results, heads, name)
 
 
 def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> PageContent:

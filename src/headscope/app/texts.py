@@ -16,7 +16,7 @@ from headscope.app.served_runs import known_head
 
 if TYPE_CHECKING:
     import numpy as np
-    from jaxtyping import UInt16
+    from jaxtyping import Float, UInt16
 
     from headscope.core.heads import HeadId
     from headscope.encoding.texts import Encoded
@@ -51,12 +51,18 @@ class SentTexts:
         self._influence: OrderedDict[tuple[str, str], dict[str, Any]] = OrderedDict()
         self.bytes = 0  # of the maps kept
 
-    async def add(self, model: str, text: str, second: str | None) -> dict[str, Any]:
-        """Read a text, and describe it as the views show it (frontend/src/types.ts, TextData)."""
+    async def add(self, model: str, text: str, second: str | None, generate: int | None = None) -> dict[str, Any]:
+        """Read a text, with `generate` tokens that the model writes after it, and describe it as the views show it
+        (frontend/src/types.ts, TextData).
+        """
         for part in (text, second or ""):
             if len(part) > self._limits.characters:
                 raise Refusal(422, f"the text has {len(part):,} characters where {self._limits.characters:,} are allowed", "Shorten it")
-        sent, maps = await self._models.work(model, lambda loaded: self._read(loaded, model, text, second))
+        if generate is not None and generate > self._limits.generate_tokens:
+            raise Refusal(422, f"{generate:,} tokens are asked for where {self._limits.generate_tokens} are allowed", "Ask for fewer")
+        if generate is not None and second is not None:
+            raise Refusal(422, "a model continues one text, not two", "Leave the second text out")
+        sent, maps = await self._models.work(model, lambda loaded: self._read(loaded, model, text, second, generate))
         id = sent.described["id"]
         self._texts[id] = sent
         self._texts.move_to_end(id)
@@ -67,22 +73,31 @@ class SentTexts:
         self._keep(id, maps, sent.described["heads"][0])
         return sent.described
 
-    def _read(self, model: Model, name: str, text: str, second: str | None) -> tuple[SentText, Maps]:
+    def _read(self, model: Model, name: str, text: str, second: str | None, generate: int | None) -> tuple[SentText, Maps]:
         """The text, and its maps if they were needed to say which head to begin with."""
-        from headscope.engine.typed_text import typed
+        from headscope.engine.typed_text import typed, write_on
         from headscope.gallery.heads import rank
         from headscope.gallery.texts import look, quantised
+        from headscope.models.generation import Decoding, generates
         from headscope.views.text import WHY, first_shown, offered, text_data
 
-        id = hashlib.sha256(json.dumps([model.fingerprint, name, text, second]).encode()).hexdigest()[:12]
+        asked = [model.fingerprint, name, text, second, *([] if generate is None else [generate])]
+        id = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
         if (known := self._texts.get(id)) is not None:
             return known, {}
+        decoding = None if generate is None else Decoding(generate)
+        if decoding is not None and not generates(model):
+            raise Refusal(422, f"{name} does not continue texts", "Choose a decoder with its language-modelling head, such as mini-decoder")
         reading = typed(model, text, second, self._limits.max_tokens)
+        if decoding is not None:
+            reading = write_on(model, reading, decoding)
         heads = {str(head): head for head in model.layout.ids()}
         maps = look(model, reading.encoded) if self._fits(reading.encoded, len(heads)) else None
         data = text_data(model, reading, rank(model, reading.encoded, maps)[:1], {})
         del data["maps"]  # they are asked for one by one
         data["influence"] = {"measures": offered(), "missing": {}, **first_shown((), ())}
+        if decoding is not None:
+            data |= {"signature": f"{data['signature']}|{decoding.signature}"}
         described = {**data, "why": WHY, "id": id, "text": {**data["text"], "id": id}, "note": reading.note}
         return SentText(name, reading.encoded, heads, described), {str(head): quantised(weights) for head, weights in (maps or {}).items()}
 
@@ -130,6 +145,40 @@ class SentTexts:
                 self._influence.popitem(last=False)
         self._influence.move_to_end((id, measure))
         return self._influence[id, measure]
+
+    async def differences(self, id: str, other: str) -> dict[str, Any]:
+        """How differently each head attends in two texts of one model."""
+        first, second = self._sent(id), self._sent(other)
+        if first.model != second.model:
+            raise Refusal(422, "the texts were read by different models", "Send both to one model")
+        if not all(self._fits(sent.encoded, len(sent.heads)) for sent in (first, second)):
+            raise Refusal(422, "the texts are too long to compare all heads", "Shorten them")
+        return await self._models.work(first.model, lambda model: self._differences(model, (id, first), (other, second)))
+
+    def _differences(self, model: Model, *texts: tuple[str, SentText]) -> dict[str, Any]:
+        from headscope.gallery.differences import align, differences
+
+        (_, first), (_, second) = texts
+        aligned = align(first.encoded, second.encoded)  # before any map is made for nothing
+        maps = [self._all_maps(model, id, sent) for id, sent in texts]
+        found = differences(first.encoded, second.encoded, maps[0], maps[1])
+        return {
+            "words": len(aligned.rows),
+            "changed": aligned.changed,
+            "aligned": {kind: {"rows": rows.pairs, "columns": columns.pairs} for kind, (rows, columns) in found.aligned.items()},
+            "heads": [{"head": str(one.head), "difference": one.value, "largest": one.largest, "words": one.words} for one in found.heads],
+        }
+
+    def _all_maps(self, model: Model, id: str, sent: SentText) -> dict[HeadId, Float[np.ndarray, "query key"]]:
+        """The maps of all heads: those that are kept, if all are."""
+        import numpy as np
+
+        from headscope.gallery.texts import look
+
+        kept = {head: self._maps.get((id, name)) for name, head in sent.heads.items()}
+        if any(weights is None for weights in kept.values()):
+            return look(model, sent.encoded)
+        return {head: weights / np.float32(65535) for head, weights in kept.items() if weights is not None}
 
     def _look(self, model: Model, id: str, sent: SentText, head: str) -> Maps:
         """The maps of all heads if that many can be kept, else those of the head's layer, else that of the head."""

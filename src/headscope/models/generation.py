@@ -73,6 +73,11 @@ class Generated:
     stopped: Stop
 
 
+def generates(model: Model) -> bool:
+    """Whether a model, as it was loaded, continues texts."""
+    return model.whole is not None and model.objective == "causal" and {site.kind for site in model.sites} == {"decoder"}
+
+
 def require_generator(model: Model) -> Any:
     """The network that predicts next tokens; an error for a model that does not continue texts."""
     if model.encoder_decoder:
@@ -80,7 +85,7 @@ def require_generator(model: Model) -> Any:
             f"{model.name} is an encoder-decoder, and only decoders continue a text", "Give both texts to view: the source and the target"
         )
     whole = whole_of(model)
-    if model.objective != "causal" or {site.kind for site in model.sites} != {"decoder"}:
+    if not generates(model):
         does = {"masked": "guesses masked words", "classes": "finds the class of a text", "tags": "tags words"}
         what = does.get(str(model.objective), "sees words on both sides")
         raise ModelError(f"{model.name} {what}: it cannot continue a text", "Use a decoder, such as mini-decoder")

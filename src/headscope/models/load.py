@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,14 +18,14 @@ from headscope.encoding.tokenizer import Tokenizer
 from headscope.errors import HeadscopeError, ModelError, RunError
 from headscope.models import DEFAULT
 from headscope.models.loading.assemble import DTYPES, assemble, check_network, redraw
-from headscope.models.loading.checkpoint import read_checkpoint, tokenizer_at
+from headscope.models.loading.checkpoint import continues_texts, read_checkpoint, tokenizer_at
 from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.loading.locate import locate
 from headscope.models.loading.quantised import quantisation
 from headscope.models.loading.quiet import explain, first_line, quietly
 from headscope.models.model import Model
 
-__all__ = ["AUTO", "DEFAULT", "load", "load_given", "load_tokenizer", "quietly", "verify_embedded"]
+__all__ = ["AUTO", "DEFAULT", "load", "load_given", "load_to_continue", "load_tokenizer", "quietly", "verify_embedded"]
 
 AUTO = "auto"  # the device of a model that accelerate spreads over the devices there are
 
@@ -57,6 +58,14 @@ def load(
         network = network.to(target)
     network = network.eval().requires_grad_(False)
     return assemble(str(name), network, checkpoint.tokenizer, checkpoint.objective, checkpoint.origin, checkpoint.pruned)
+
+
+def load_to_continue(name: str) -> Model:
+    """The model called `name`, with what it predicts next tokens with if it is a decoder that has it."""
+    with suppress(Exception), quietly():  # what is wrong with a checkpoint is said when it is loaded
+        if continues_texts(name, locate(name)):
+            return load(name, head=True)
+    return load(name)
 
 
 def load_given(

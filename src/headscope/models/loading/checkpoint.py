@@ -81,6 +81,12 @@ def _config(source: ModelSource, options: dict[str, Any]) -> Any:
     return config
 
 
+def continues_texts(name: str, source: ModelSource) -> bool:
+    """Whether the configuration of a checkpoint says that it is a decoder's, with what it predicts next tokens with."""
+    config = _config(source, source.options())
+    return objective_of(name, config)[1] == "causal" and not config.is_encoder_decoder
+
+
 def _class_without_head(name: str, config: Any) -> Any:
     """The class to load a model with that is to predict nothing. Quantised weights can be read only by the class that
     they were saved by.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,12 +11,22 @@ from transformers.utils import logging as hf_logging
 
 from headscope.errors import ModelError
 
+_ONE_AT_A_TIME = threading.RLock()
 _OTHERS = ("peft", "accelerate", "gguf", "sentence_transformers")
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without transformers' progress bars and load reports: what matters in them is checked here."""
+    """Without transformers' progress bars and load reports: what matters in them is checked here. One thread at a time:
+    these settings belong to the process, as do those that transformers changes while it loads. Two loads at once left
+    it unable to tie weights.
+    """
+    with _ONE_AT_A_TIME, _silence():
+        yield
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
     level, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
     others = [(logger, logger.level) for logger in map(logging.getLogger, _OTHERS)]
     hf_logging.set_verbosity(hf_logging.CRITICAL)

@@ -1,0 +1,39 @@
+/** Heads that served runs know, as chips with a word for what each does, the most telling first; and why the chosen ones are known. */
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import type { KnownHead } from "../data/server";
+
+const FIRST = 10, ALIKE = 2; // chips before the rest is asked for: at most, and of heads that do the same
+
+/** The heads that are named at first. */
+function begins(known: readonly KnownHead[]): Set<string> {
+  const counts = new Map<string, number>();
+  const shown = known.filter(({ word }) => {
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+    return counts.get(word)! <= ALIKE;
+  });
+  return new Set(shown.slice(0, FIRST).map(({ head }) => head));
+}
+
+export function KnownHeads(props: { known: readonly KnownHead[]; model: string; heads: readonly string[]; onChoose: (head: string) => void }): JSX.Element {
+  const [all, setAll] = useState(false);
+  const { known, heads } = props;
+  const first = useMemo(() => begins(known), [known]);
+  const shown = all ? known : known.filter(({ head }) => first.has(head) || heads.includes(head));
+  const told = heads.flatMap((name) => known.filter(({ head }) => head === name));
+  if (!known.length) return <p class="hs-note">No run of {props.model} with labels of heads is served: start <code>headscope serve RUN</code> to see here what its heads are known for.</p>;
+  return (
+    <div class="hs-known">
+      <div class="hs-heads" role="group" aria-label="heads that a run knows">
+        <span class="hs-faint">known heads</span>
+        {shown.map(({ head, word, sentence }) => (
+          <button type="button" key={head} aria-pressed={heads.includes(head)} title={sentence} onClick={() => props.onChoose(head)}><b>{head}</b> · {word}</button>
+        ))}
+        {known.length > shown.length && <button type="button" class="hs-small" onClick={() => setAll(true)}>{known.length - shown.length} more</button>}
+      </div>
+      {told.map(({ head, sentence, run }) => (
+        <p class="hs-note" key={head}>Head <b>{head}</b> {sentence}, by the run <a href={`/runs/${encodeURIComponent(run)}/heads/${head}`}>{run}</a>.</p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,38 @@
+/** One text: all heads at a glance, which is the way to any of them, beside the ones that are open. */
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { KnownHead } from "../data/server";
+import { ModelView } from "../text/model-view";
+import type { Shown } from "../text/text-view";
+import { TextView } from "../text/text-view";
+import type { MapSource, TextData } from "../types";
+
+const LONG = 128; // tokens of a text whose maps are all fetched without being asked for
+const SEEN = 240; // pixels of a view that can be recognised
+
+export function OneText(props: { data: TextData; source: MapSource; known: readonly KnownHead[]; shown: Shown; onShown: (shown: Shown) => void }): JSX.Element {
+  const { data, source, shown, onShown } = props;
+  const { source: side, target } = data.text;
+  const tokens = Math.max(side.tokens.length, target?.tokens.length ?? 0), heads = data.sites.reduce((sum, site) => sum + site.heads, 0);
+  const [asked, setAsked] = useState(false);
+  const known = useMemo(() => new Map(props.known.map(({ head, word }) => [head, `known for: ${word}`])), [props.known]);
+  const opened = useRef<HTMLDivElement>(null);
+  const choose = (head: string): void => {
+    // Where the chosen head is drawn below all heads, it may be out of sight.
+    if (opened.current && opened.current.getBoundingClientRect().top > innerHeight - SEEN) opened.current.scrollIntoView({ block: "start" });
+    onShown({ ...shown, heads: [head], view: shown.view === "influence" ? "lines" : shown.view });
+  };
+  const title = shown.view === "influence" ? {} : { title: `${shown.heads.length > 1 ? "Heads" : "Head"} ${shown.heads.join(", ")}` };
+  return (
+    <div class="hs-looked">
+      {heads > 1 && (
+        <div>
+          {tokens <= LONG || asked
+            ? <ModelView data={data} source={source} choice={shown.choice} tabs={<></>} controls={<></>} title="All heads" onSelect={choose} selected={shown.heads[0] ?? ""} known={known} />
+            : <p class="hs-note"><button type="button" onClick={() => setAsked(true)}>Show all {heads} heads</button> of this long text: {tokens} tokens.</p>}
+        </div>
+      )}
+      <div ref={opened}><TextView {...title} data={data} source={source} shown={shown} onShown={onShown} without="model" /></div>
+    </div>
+  );
+}
