@@ -70,7 +70,7 @@ def run(
     replicates: Annotated[int | None, Option(help="bootstrap replicates for intervals [default: 500]")] = None,
     seed: Annotated[int | None, Option(help="seed of the bootstrap, of segment construction and of --temperature [default: 0]")] = None,
     batch_tokens: Annotated[int | None, Option(help="tokens in a batch [default: 2048, on a GPU 32768]")] = None,
-    shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 8 batches]")] = None,
+    shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 8 batches on a CPU, 32 on a GPU]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
     weights: Annotated[str | None, Option(help="trained, or random: a control, all but the embeddings redrawn")] = None,
     map_: Annotated[
