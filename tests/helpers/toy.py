@@ -9,7 +9,6 @@ from pydantic import Field
 
 from headscope.core.state import States
 from headscope.corpora import read
-from headscope.drawing.figure import Drawing
 from headscope.drawing.theme import new_figure, theme
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.results.columns import StateColumns
@@ -74,7 +73,7 @@ class ToyStudy(Study):
     def findings(self, results: Results) -> list[str]:
         return [f"A sentence has {row['value']:.1f} tokens on average." for row in results["summary"]]
 
-    def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Drawing:
+    def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Any:
         with theme():
             drawn = new_figure(4, 3)
             drawn.subplots().hist(results["toy"]["tokens"])

@@ -184,7 +184,7 @@ def test_it_is_made_again(whole: Results, folders: Mapping[str, Path]) -> None:
 def test_studies_are_compared(whole: Results, settings: Mapping[str, Any], tmp_path: Path) -> None:
     other = execute("twins", {**settings, "word_rows": "first", "control": False}, tmp_path / "first")
     compared = hs.compare(TwinHeads.of_study(whole), tmp_path / "first")
-    assert compared.names == ("control True", "control False")
+    assert compared.names == ("control", "no control")
     row = next(iter(compared.differences["twins_summary"].where(side="a", quantity="twin")))
     values = [next(iter(results["twins_summary"].where(side="a", quantity="twin")))["value"] for results in (whole, other)]
     assert row["difference"] == values[1] - values[0] != 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -159,7 +159,7 @@ class RunWork:
             sample.add(text)
             yield text
 
-    def _pending(self) -> Iterator[ShardJob]:
+    def _pending(self) -> Generator[ShardJob]:
         number = 0
         for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self._samples, strict=True)):
             self._turn = turn
@@ -211,6 +211,10 @@ class RunWork:
 
     def __next__(self) -> ShardJob:
         return next(self._shards)
+
+    def close(self) -> None:
+        """Close the files that are being read, and end the processes that read ahead."""
+        self._shards.close()
 
     def tell(self) -> None:
         """Report progress."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import torch
 
 from headscope.core.batch import WORD
 from headscope.core.heads import HeadId, Kind
@@ -89,6 +88,8 @@ def between_words(
     queries: Encoded, keys: Encoded, weights: Float[np.ndarray, "head query key"]
 ) -> Float[np.ndarray, "head queryword keyword"]:
     """Maps between words; a special token stands for itself."""
+    import torch  # here, since pages and figures of finished runs need none
+
     cpu = torch.device("cpu")
     maps = word_map(torch.from_numpy(np.ascontiguousarray(weights))[None], WordGroups.build([queries], cpu), WordGroups.build([keys], cpu))
     return maps[0].numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,15 +134,16 @@ class _Execution:
             else timed(Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model)), "waiting for workers")
         )
         failing = 0
-        for number, states in done:
-            failing += len(failures.failures(states))
-            with timing("writing"):
-                ledger.add(number, states)
-            work.tell()
-            if failing > failures.MOST:
-                raise RunError(
-                    f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
-                )
+        with closing(work):  # files that are being read, if the run ends early
+            for number, states in done:
+                failing += len(failures.failures(states))
+                with timing("writing"):
+                    ledger.add(number, states)
+                work.tell()
+                if failing > failures.MOST:
+                    raise RunError(
+                        f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
+                    )
         more: dict[str, Any] = {}
         if spec.decoding is not None and ledger.merged is not None:
             written = list(generating.generated_texts(ledger.merged))
