@@ -168,13 +168,13 @@ def test_refusals(nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: py
     assert "cannot be loaded as a pipeline of spaCy" in refused("annotate", source, "--pipeline", tmp_path)
     assert "Take spacy or stanza" in refused("annotate", source, "--parser", "udpipe")
     assert "ends in .conllu" in refused("annotate", source, "--pipeline", pipeline, "--out", tmp_path / "a.txt")
-    assert "conllu is no format of raw text" in refused("annotate", sampler, "--pipeline", pipeline)
+    assert "conllu is not a format of raw text" in refused("annotate", sampler, "--pipeline", pipeline)
     spacy.blank("en").to_disk(tmp_path / "blank")
-    assert "finds no trees: its components are none" in refused("annotate", source, "--pipeline", tmp_path / "blank", "--out", made)
+    assert "gives no trees: its components are none" in refused("annotate", source, "--pipeline", tmp_path / "blank", "--out", made)
     assert not made.exists()
     monkeypatch.setattr("spacy.load", lambda name: nlp)
     run("annotate", source, "--pipeline", pipeline, "--out", made, "-q")
-    assert "is there already" in refused("annotate", source, "--pipeline", pipeline, "--out", made)
+    assert "already exists" in refused("annotate", source, "--pipeline", pipeline, "--out", made)
     before = made.read_text()
     (tmp_path / "bad.jsonl").write_text(json.dumps({"text": "Fine."}) + "\n{")
     refused("annotate", tmp_path / "bad.jsonl", "--pipeline", pipeline, "--out", made, "--overwrite")
@@ -185,7 +185,7 @@ def test_refusals(nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: py
 
 
 def test_documents_with_trees_are_refused(nlp: Language) -> None:
-    with pytest.raises(HeadscopeError, match="has trees already"):
+    with pytest.raises(HeadscopeError, match="already has trees"):
         hs.annotate(Corpus.of(read("sampler")), pipeline=nlp)
 
 

@@ -175,7 +175,7 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ([TEXT, "--heads", "13-1"], "mini has no head 13-1. Did you mean 3-1? Its heads are 1-1 to 12-12"),
         ([TEXT, "--heads", "cross/1-1"], "mini has no cross attention. It has encoder"),
-        ([TEXT, "--heads", "eight"], "names no head"),
+        ([TEXT, "--heads", "eight"], "is not the name of a head"),
         ([TEXT, "--heads", ","], "no head is named"),
         ([TEXT, "-o", "page.docx"], "cannot be written as 'page.docx'"),
         ([TEXT, "-o", "page"], "cannot be written as 'page'"),
