@@ -92,7 +92,7 @@ class Reach:
 class AttentionScores:
     """What attention weights are computed from: queries, keys, their scale, the positions that rows can see, the
     numbers of rows and keys of each text without padding, and the log-sum-exp of each row. The weight of a pair it can
-    see is e^(score - log). If attention was really computed, the value vectors come with them.
+    see is e^(score - log). `value` has the value vectors, except for a constructed baseline such as even attention.
     """
 
     query: Float[torch.Tensor, "batch head query d"]
