@@ -109,7 +109,7 @@ def test_folders_tables_lines_and_standard_input(nlp: Language, tmp_path: Path, 
     assert told.stdout.startswith("# newdoc id = standard-input.txt\n# annotation = automatic; ")
     assert told.stdout.endswith("\n\n")
     (tmp_path / "empty").mkdir()
-    assert "no file in this folder has a name that tells a format" in refused("annotate", tmp_path / "empty")
+    assert "no file in this folder has a name that shows its format" in refused("annotate", tmp_path / "empty")
 
 
 def test_it_is_the_same_in_python_and_in_any_batches(

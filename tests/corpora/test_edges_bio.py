@@ -13,7 +13,7 @@ from headscope.corpora.readers.chunks import TaggedSpan, is_tag, tagged_chunks
 from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]
-ALONE = "sentences read as documents of their own, for want of -DOCSTART-"
+ALONE = "sentences read as separate documents: the file has no -DOCSTART- lines"
 
 
 @pytest.mark.parametrize(

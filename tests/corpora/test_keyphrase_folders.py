@@ -136,7 +136,7 @@ def test_other_folders_are_no_corpus(tmp_path: Path) -> None:
     for name, files in {"keys": {"a.key": "one"}, "empty": {}}.items():
         path = folder(tmp_path / name, files)
         path.mkdir(exist_ok=True)
-        with pytest.raises(CorpusError, match="no file in this folder has a name that tells a format"):
+        with pytest.raises(CorpusError, match="no file in this folder has a name that shows its format"):
             read(path)
     assert read(folder(tmp_path / "texts", {"a.txt": "One."})).format == "text"
     path = folder(tmp_path / "both", {"a.txt": "One.", "a.key": "one", "a.ann": "T1\tM 0 3\tOne\n"})

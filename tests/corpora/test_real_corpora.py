@@ -66,7 +66,7 @@ def test_counts(data: Path, name: str) -> None:
 
 def test_multiple_roots_of_the_stanford_data(data: Path) -> None:
     assert stats(read(data / "stanford/gum5_sd_train.conll.xz")).skipped.counts == {
-        "sentences with more than one root (read all the same)": 3
+        "sentences with more than one root (read nevertheless)": 3
     }
 
 

@@ -67,7 +67,7 @@ def contrast(
     independent. Intervals are by the bootstrap whatever the test is.
     """
     if test is not None and test not in TESTS:
-        raise MeasureError(f"there is no test {test!r}", choose_from(test, TESTS, "Take one of"))
+        raise MeasureError(f"there is no test {test!r}", choose_from(test, TESTS, "Use one of"))
     reference, others = np.asarray(base, dtype=np.float64), np.asarray(systems, dtype=np.float64)
     if others.shape[-2:] != reference.shape:
         raise MeasureError(

@@ -196,5 +196,5 @@ def make_score(name: str, classes: int = 2, references: Sequence[Any] = ()) -> S
         "keyphrase_spans": lambda: KeyphraseF1("span"),
     }
     if name not in makers:
-        raise MeasureError(f"there is no score {name!r}", choose_from(name, makers, "Take one of"))
+        raise MeasureError(f"there is no score {name!r}", choose_from(name, makers, "Use one of"))
     return makers[name]()

@@ -101,7 +101,7 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
 def _renamed(cells: list[str], columns: Mapping[str, str], line: int) -> list[str]:
     """The first row with the names that columns are read by; one that has such a name, and is not meant, loses it."""
     if missing := [name for name in columns.values() if name not in cells]:
-        raise Flaw(line, "missing column", f"no column is called {missing[0]!r}: {quoted(cells, 200)}", "Name one of these")
+        raise Flaw(line, "missing column", f"there is no column {missing[0]!r}: {quoted(cells, 200)}", "Name one of these")
     names = {column: name for name, column in columns.items()}
     return [names.get(cell, "" if cell in columns else cell) for cell in cells]
 
