@@ -152,4 +152,4 @@ def test_what_cannot_be_done_is_said(learned: str, article: str, tmp_path: Path)
             run("-", input=given)
     out, err = run(str(bad), "--on-error", "skip", "--learned", learned)
     assert "Fine text here." in out
-    assert "left out: 1 paragraphs left out: not UTF-8 (first: line 1 of latin.txt)" in err
+    assert "left out: 1 paragraphs skipped: not UTF-8 (first: line 1 of latin.txt)" in err

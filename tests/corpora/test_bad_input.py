@@ -41,11 +41,11 @@ def test_conllu_sentences(columns: Write, name: str, bad: str) -> None:
     with pytest.raises(CorpusError) as caught:
         list(read(path))
     assert str(caught.value).startswith(f"line {line} of {path}: {problem}")
-    assert caught.value.remedy.endswith(", or pass --on-error skip to leave such sentences out")
+    assert caught.value.remedy.endswith(", or pass --on-error skip to skip such sentences")
     corpus = read(path, on_error="skip")
     (document,) = corpus
     assert [word.form for word in document.words] == ["a", "z"]
-    assert corpus.skipped.lines() == [f"1 sentences left out: {kind} (first: line {line} of {name})"]
+    assert corpus.skipped.lines() == [f"1 sentences skipped: {kind} (first: line {line} of {name})"]
 
 
 def test_empty_form(write: Write) -> None:
@@ -56,7 +56,7 @@ def test_empty_form(write: Write) -> None:
     assert list(corpus) == []
     assert corpus.skipped.lines() == [
         "1 documents skipped: none of their sentences is left (first: d)",
-        "1 sentences left out: empty form (first: line 2 of a.conllu)",
+        "1 sentences skipped: empty form (first: line 2 of a.conllu)",
     ]
 
 
@@ -78,7 +78,7 @@ def test_unbalanced_brackets_cost_the_bracket_only(columns: Write, marks: tuple[
     (document,) = corpus
     assert len(document.sentences) == 3
     assert len(document.mentions) == 3 - ("cannot" in problem)
-    assert corpus.skipped.counts == {f"coreference brackets left out: {kind}": 1}
+    assert corpus.skipped.counts == {f"coreference brackets skipped: {kind}": 1}
 
 
 def test_mentions_that_touch_a_sentence_left_out(columns: Write) -> None:
@@ -100,7 +100,7 @@ def test_mentions_that_touch_a_sentence_left_out(columns: Write) -> None:
     assert document.mentions == (Mention("1", 0, 1, "x"), Mention("6", 2, 3, "x"))
     # 2 ends in the bad sentence, 3 runs across it, 4 lies in it, 5 begins in it, the end of 7 cannot be read.
     assert corpus.skipped.counts == {
-        "sentences left out: wrong number of columns": 1,
+        "sentences skipped: wrong number of columns": 1,
         "mentions skipped: they touch a skipped sentence": 5,
     }
 
@@ -123,7 +123,7 @@ def test_conll2012_sentences(columns: Write, bad: str) -> None:
     corpus = read(path, on_error="skip")
     (document,) = corpus
     assert document.mentions == (Mention("1", 0, 1), Mention("1", 1, 2))
-    assert corpus.skipped.counts == {f"sentences left out: {kind}": 1, "mentions skipped: they touch a skipped sentence": 1}
+    assert corpus.skipped.counts == {f"sentences skipped: {kind}": 1, "mentions skipped: they touch a skipped sentence": 1}
 
 
 def test_conll2012_words_outside_a_document_and_unbalanced_chains(columns: Write) -> None:

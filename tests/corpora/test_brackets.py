@@ -100,8 +100,8 @@ def test_as_many_mentions_may_be_open_as_100(columns: Write) -> None:
     (document,) = corpus
     assert len(document.mentions) == 100
     assert corpus.skipped.counts == {
-        "coreference brackets left out: too many open": 2,
-        "coreference brackets left out: closed but never opened": 2,
+        "coreference brackets skipped: too many open": 2,
+        "coreference brackets skipped: closed but never opened": 2,
     }
 
 

@@ -96,7 +96,7 @@ def test_rows_that_cannot_be_read(write: Write, row: str, problem: str) -> None:
         list(read(path))
     corpus = read(path, on_error="skip")
     assert [document.words for document in corpus] == [(Word("Bob"),)]
-    assert sum(n for reason, n in corpus.skipped.counts.items() if reason.startswith("sentences left out")) == 1
+    assert sum(n for reason, n in corpus.skipped.counts.items() if reason.startswith("sentences skipped")) == 1
 
 
 @pytest.mark.parametrize(("part", "entities"), [("train", 1_975), ("dev", 836)])

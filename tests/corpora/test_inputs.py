@@ -319,7 +319,7 @@ def test_a_folder_of_files(file: Path, tmp_path: Path, small_model: Model) -> No
         ([{"text": "x"}, "y"], "item 2 of the list is str where a dict is needed: 'y'"),
         (["x y", " "], "item 2 of the list: `text` is empty: ' '. Fill it in"),
         ([{"text": "x"}, {"text": None}], r"item 2 of the list: `text` is missing \(null\). Fill it in"),
-        ([{"body": "x", "n": 1}], r"no column that holds a text: \['body', 'n'\]. Name it, as in headscope.read\(table, text=\"body\"\)"),
+        ([{"body": "x", "n": 1}], r"no column with a text: \['body', 'n'\]. Name it, as in headscope.read\(table, text=\"body\"\)"),
         (["missing.conllu"], "missing.conllu: there is no such file"),
         (["sampler", "Snow."], "'sampler' is the name of a file, but 'Snow.' is not. Give only file names, or only texts"),
         ("Snow fell.", "Snow fell.: there is no such file.* Give texts as a list in Python"),
@@ -337,7 +337,7 @@ def test_faults_of_tables_name_rows_and_columns() -> None:
         list(read(table, text="body"))
     corpus = read(table, text="body", on_error="skip")
     assert [document.metadata for document in corpus] == [{"n": 1}]
-    assert corpus.skipped.lines() == ["1 lines left out: missing value (first: row 2 of the table)"]
+    assert corpus.skipped.lines() == ["1 lines skipped: missing value (first: row 2 of the table)"]
     with pytest.raises(HeadscopeError, match=r"row 1 of the table: there is no column 'bdy': \['body', 'n'\]\. Name one of these"):
         read(table, text="bdy")
     with pytest.raises(HeadscopeError, match=r"genre='n' does not name a column\. Name columns for text, id, label"):
