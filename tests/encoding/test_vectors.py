@@ -86,5 +86,5 @@ def test_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found is not None
     assert (found.words, found.vectors.tolist()) == (("cat",), [[3, 4]])
     (data / "glove_6B_50d_emb.npy").write_bytes(b"x")
-    with pytest.raises(CorpusError, match="no vectors that can be read"):
+    with pytest.raises(CorpusError, match="the vectors in the package cannot be read"):
         installed_vectors({"cat"})
