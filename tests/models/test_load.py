@@ -71,7 +71,7 @@ def test_a_hub_name_that_cannot_be_had_is_a_quick_clear_error(monkeypatch: pytes
         raise ConnectionError("no network here")
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
-    with pytest.raises(ModelError, match=r"nor to be had from the hub \(ConnectionError\)"):
+    with pytest.raises(ModelError, match=r"nor available from the hub \(ConnectionError\)"):
         hs.load("nobody/nothing-at-all")
     assert asked == ["nobody/nothing-at-all"]
 
