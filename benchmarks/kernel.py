@@ -1,7 +1,6 @@
 """The Jensen-Shannon kernel (part c) against plain numpy in the form of the paper's released code, on the same maps.
 
-Both are given the maps of one segment by all heads, and both smooth them. The numpy forms run in a process of their
-own.
+Both are given the maps of one segment by all heads, and both smooth them. The numpy forms run in a separate process.
 """
 
 from __future__ import annotations

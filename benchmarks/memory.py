@@ -1,7 +1,7 @@
 """How much memory a run takes (part d): against the length of its inputs, and against the size of its corpus.
 
-Every figure comes from a process of its own, started as `python benchmarks/memory.py length FORM LENGTH` or
-`... corpus MEASURES SEGMENTS`, which prints megabytes.
+Every figure comes from a separate process, started as `python benchmarks/memory.py length FORM LENGTH` or `... corpus
+MEASURES SEGMENTS`, which prints megabytes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What large corpora cost: `python benchmarks/scale.py plan` and `python benchmarks/scale.py rates --device cuda`.
 
-`plan` writes corpora of synthetic sentences, cut into 100 files, and plans runs over them with a tiny model, each in
-a process of its own: seconds a sentence and peak memory of the largest against those of the smallest. `rates` prints
-the figures of docs/scale.md by name: tokens a second of reading and encoding by a core, and of computing by the
-device for each model, type and set of measures, and what the sums of a shard take to keep and in bytes; then what a
-billion words cost. `rates` needs neither pyarrow nor numba.
+`plan` writes corpora of synthetic sentences, cut into 100 files, and plans runs over them with a tiny model, each in a
+separate process: seconds per sentence and peak memory of the largest against those of the smallest. `rates` prints the
+figures of docs/scale.md by name: tokens per second of reading and encoding by a core, and of computing by the device
+for each model, type and set of measures, and what the sums of a shard take to keep and in bytes; then what a billion
+words cost. `rates` needs neither pyarrow nor numba.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def reading(format: str, count: int = 3000) -> tuple[float, float]:
 
 
 def passing(count: int = 3000) -> float:
-    """Tokens a second that go through the process that gives out shards, of its own time, where another one reads."""
+    """Tokens per second of the time of the process that assigns shards, when another process reads."""
     model, counts = load("mini", "cpu"), Counts()
 
     def counted() -> Iterator[PackedText]:

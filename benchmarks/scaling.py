@@ -1,8 +1,8 @@
 """What a second core brings (part e): runs by one and by two processes of one thread each, and by one process with one
 and two threads.
 
-Every run is started in a process of its own, as `python benchmarks/scaling.py ENGINE WORKERS THREADS SEGMENTS`,
-which prints segments a second once all workers have begun, and the seconds of the whole run.
+Every run is started in a separate process, as `python benchmarks/scaling.py ENGINE WORKERS THREADS SEGMENTS`, which
+prints segments per second after all workers have started, and the seconds of the whole run.
 """
 
 from __future__ import annotations

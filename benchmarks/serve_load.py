@@ -1,12 +1,11 @@
 """The web app under load, with a real server and real sockets on this machine: how fast it answers a crowd, and what it
 takes.
 
-    python benchmarks/serve_load.py                 50 users for 20 seconds, among others who mean no good
+    python benchmarks/serve_load.py                 50 users for 20 seconds, among clients that send invalid requests
     python benchmarks/serve_load.py --users 200 --seconds 60
 
-A user sends a sentence of their own, looks at some heads of it and at a page, and begins again. Everything is
-bounded: users, seconds, requests. Prints requests a second, how long they took, what was answered, and what the
-server held at its most.
+A user sends a sentence, looks at some heads of it and at a page, and begins again. Everything is bounded: users,
+seconds, requests. Prints requests per second, their durations, the answers, and the peak memory of the server.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ HOST = "127.0.0.1"
 
 @dataclass
 class Load:
-    """What a crowd met: the seconds of each answer by what was asked for, statuses, and what went wrong on the way."""
+    """The results of a load: the seconds of each answer by request, statuses, and errors."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -76,7 +75,7 @@ def held(pid: int) -> Held:
 
 @contextmanager
 def server(run: Path, model: str = "mini") -> Iterator[tuple[int, int]]:
-    """`headscope serve` in a process of its own: its port and its process id, until it is no longer needed."""
+    """`headscope serve` in a separate process for the duration of the context: its port and its process id."""
     command = [sys.executable, "-m", "headscope", "serve", str(run), "--model", model, "--port", "0"]
     with tempfile.TemporaryFile() as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
         try:

@@ -15,7 +15,7 @@ WORK = {"typer": "import typer", "help": _HELP.format(verb=""), "alike": _HELP.f
 
 
 def rows(quick: bool = False) -> list[Row]:
-    """`headscope --help`, and that of a verb, each in a process of its own."""
+    """`headscope --help`, and that of a verb, each in a separate process."""
 
     def start(code: str) -> None:
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

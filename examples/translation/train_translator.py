@@ -4,9 +4,9 @@ corpus, in one command.
     python examples/translation/train_translator.py --train multi30k/train --test multi30k/val \
         --source de --target en --out model
 
-A tokenizer of its own (byte-level BPE over both languages), a plain Transformer (M2M-100's, small), label smoothing,
-and beam search scored with sacrebleu. Needs torch, transformers and sacrebleu. The folder it writes is a usual
-checkpoint, which headscope reads.
+It trains a tokenizer (byte-level BPE over both languages), and a plain Transformer (M2M-100's, small) with label
+smoothing, and scores beam search with sacrebleu. Needs torch, transformers and sacrebleu. The folder it writes is a
+usual checkpoint, which headscope reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exceptions meant for the person at the keyboard: what is wrong, where, and what to do about it."""
+"""Exceptions for the user: each says what is wrong, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HeadscopeError(Exception):
 
 
 class CorpusError(HeadscopeError):
-    """A corpus file that cannot be read as it stands."""
+    """A corpus file that cannot be read."""
 
     def __init__(self, path: str | Path, line: int | None, problem: str, remedy: str = "", unit: str = "line") -> None:
         self.path = str(path)
@@ -28,11 +28,11 @@ class CorpusError(HeadscopeError):
 
 
 class ModelError(HeadscopeError):
-    """A model that cannot be loaded, or that gives no attention."""
+    """A model that cannot be loaded, or whose attention cannot be read."""
 
 
 class NoPredictionsError(ModelError):
-    """A checkpoint that was asked for predictions, but has not what it would make them with."""
+    """A checkpoint that lacks the head or the weights to make predictions."""
 
 
 class EncodingError(HeadscopeError):
@@ -44,14 +44,12 @@ class MeasureError(HeadscopeError):
 
 
 class RunError(HeadscopeError):
-    """A run folder or a specification that does not hold together."""
+    """A run folder or a specification that is invalid or inconsistent."""
 
 
 class HeadscopeWarning(UserWarning):
-    """Results that must not be used before somebody has looked: a model that cannot read the texts, a measure that
-    counted nothing.
-    """
+    """Results that need a check before they are used: the model cannot read the texts, or a measure counted nothing."""
 
 
 class StaleError(RunError):
-    """A run folder that holds another run by now than when it was opened."""
+    """A run folder whose run was replaced after the folder was opened."""

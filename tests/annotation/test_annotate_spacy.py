@@ -109,7 +109,7 @@ def test_folders_tables_lines_and_standard_input(nlp: Language, tmp_path: Path, 
     assert told.stdout.startswith("# newdoc id = standard-input.txt\n# annotation = automatic; ")
     assert told.stdout.endswith("\n\n")
     (tmp_path / "empty").mkdir()
-    assert "no file in this folder has a name that tells a format" in refused("annotate", tmp_path / "empty")
+    assert "no file in this folder has a name that shows its format" in refused("annotate", tmp_path / "empty")
 
 
 def test_it_is_the_same_in_python_and_in_any_batches(
@@ -168,24 +168,24 @@ def test_refusals(nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: py
     assert "cannot be loaded as a pipeline of spaCy" in refused("annotate", source, "--pipeline", tmp_path)
     assert "Take spacy or stanza" in refused("annotate", source, "--parser", "udpipe")
     assert "ends in .conllu" in refused("annotate", source, "--pipeline", pipeline, "--out", tmp_path / "a.txt")
-    assert "conllu is no format of raw text" in refused("annotate", sampler, "--pipeline", pipeline)
+    assert "conllu is not a format of raw text" in refused("annotate", sampler, "--pipeline", pipeline)
     spacy.blank("en").to_disk(tmp_path / "blank")
-    assert "finds no trees: its components are none" in refused("annotate", source, "--pipeline", tmp_path / "blank", "--out", made)
+    assert "gives no trees: its components are none" in refused("annotate", source, "--pipeline", tmp_path / "blank", "--out", made)
     assert not made.exists()
     monkeypatch.setattr("spacy.load", lambda name: nlp)
     run("annotate", source, "--pipeline", pipeline, "--out", made, "-q")
-    assert "is there already" in refused("annotate", source, "--pipeline", pipeline, "--out", made)
+    assert "already exists" in refused("annotate", source, "--pipeline", pipeline, "--out", made)
     before = made.read_text()
     (tmp_path / "bad.jsonl").write_text(json.dumps({"text": "Fine."}) + "\n{")
     refused("annotate", tmp_path / "bad.jsonl", "--pipeline", pipeline, "--out", made, "--overwrite")
     assert made.read_text() == before  # nothing half-written takes its place
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
     told = run("annotate", tmp_path / "bad.jsonl", "--pipeline", pipeline, "--out", made, "--overwrite", "--on-error", "skip")
-    assert "mind: 1 lines left out" in told
+    assert "mind: 1 lines skipped" in told
 
 
 def test_documents_with_trees_are_refused(nlp: Language) -> None:
-    with pytest.raises(HeadscopeError, match="has trees already"):
+    with pytest.raises(HeadscopeError, match="already has trees"):
         hs.annotate(Corpus.of(read("sampler")), pipeline=nlp)
 
 

@@ -137,7 +137,7 @@ def test_show_filters_sorts_and_exports(folder: Path) -> None:
         (["tokens", "--quantity", "to_moon"], "no quantity 'to_moon'"),
         (["moons"], "no table 'moons'"),
         (["tokens", "--head", "99-1"], "no head 99-1"),
-        (["tokens", "--head", "x"], "names no head"),
+        (["tokens", "--head", "x"], "is not the name of a head"),
         (["tokens", "--sort", "beauty"], "no column is called 'beauty'"),
         (["tokens", "--format", "docx"], "format 'docx' is unknown"),
     ]:

@@ -138,7 +138,7 @@ def test_what_cannot_be_done_is_said(learned: str, article: str, tmp_path: Path)
         ),
         ([article, "-o", "page.docx"], RunError, "cannot be written as 'page.docx'"),
         ([str(tmp_path / "nowhere.txt")], CorpusError, "there is no such file"),
-        ([str(tmp_path / "empty")], CorpusError, "no file in this folder has a name that tells a format"),
+        ([str(tmp_path / "empty")], CorpusError, "no file in this folder has a name that shows its format"),
         ([str(bad)], CorpusError, "line 1 of .*is not UTF-8"),
         ([article, "--read-as", "conllu"], CorpusError, "line 1 of .*article.md"),
         ([article, article, "-o", "picture.svg"], RunError, "a picture shows one text, not 2"),
@@ -152,4 +152,4 @@ def test_what_cannot_be_done_is_said(learned: str, article: str, tmp_path: Path)
             run("-", input=given)
     out, err = run(str(bad), "--on-error", "skip", "--learned", learned)
     assert "Fine text here." in out
-    assert "left out: 1 paragraphs left out: not UTF-8 (first: line 1 of latin.txt)" in err
+    assert "left out: 1 paragraphs skipped: not UTF-8 (first: line 1 of latin.txt)" in err

@@ -77,7 +77,7 @@ def test_a_mistake_is_one_line(table: Path, tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(SystemExit) as error:
         main()
     assert error.value.code == 2
-    assert capsys.readouterr().err.startswith("headscope: metric is 'bleu'. Take one of accuracy, f1,")
+    assert capsys.readouterr().err.startswith("headscope: metric is 'bleu'. Use one of accuracy, f1,")
 
 
 def test_every_option_and_score_is_documented() -> None:

@@ -175,7 +175,7 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
     [
         ([TEXT, "--heads", "13-1"], "mini has no head 13-1. Did you mean 3-1? Its heads are 1-1 to 12-12"),
         ([TEXT, "--heads", "cross/1-1"], "mini has no cross attention. It has encoder"),
-        ([TEXT, "--heads", "eight"], "names no head"),
+        ([TEXT, "--heads", "eight"], "is not the name of a head"),
         ([TEXT, "--heads", ","], "no head is named"),
         ([TEXT, "-o", "page.docx"], "cannot be written as 'page.docx'"),
         ([TEXT, "-o", "page"], "cannot be written as 'page'"),
@@ -201,7 +201,7 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
         ([TEXT, "--relation", "obj"], "Name one: headscope view FILE --sentence 3 --relation obj"),
         (["sampler", "--sentence", "3", "--relation", "vocative"], "the text has no vocative. It has "),
         (["sampler", "--sentence", "0"], "has no sentence '0'. Use its id (# sent_id) or a number from 1 to "),
-        (["sampler", "And", "--sentence", "1"], "an annotated text is read alone. Leave the second text out"),
+        (["sampler", "And", "--sentence", "1"], "an annotated text cannot have a second text. Omit the second text"),
         (["nowhere.conllu", "--sentence", "1"], "nowhere.conllu"),
     ],
 )

@@ -19,7 +19,7 @@ def test_heads_print_from_one_and_parse_back() -> None:
 
 @pytest.mark.parametrize("name", ["0-1", "1-0", "8", "8-", "a-b", "side/1-2", "8-10-1", "08-1", "٣-١", ""])
 def test_what_is_no_head_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="names no head"):
+    with pytest.raises(ValueError, match="is not the name of a head"):
         HeadId.parse(name)
 
 

@@ -49,7 +49,7 @@ def test_problems_name_a_remedy(places: dict[str, Path]) -> None:
     assert problem_of(places["long"]) == ("the path cannot be used (File name too long)", "Use a shorter name")
     assert problem_of("a\0b") == (
         "the path cannot be used (embedded null byte)",
-        "Write the path without NUL bytes and other signs that no file name has",
+        "Write the path without NUL bytes and other characters that file names cannot contain",
     )
 
 

@@ -73,7 +73,7 @@ def test_what_is_left_is_said_once() -> None:
     for number in range(6):
         meter.begin(number)
         clock.now += 2
-    assert said == ["about 16 s left; --norm sum is faster. What is done is kept: --resume goes on with it"]
+    assert said == ["about 16 s left; --norm sum is faster. Finished work is kept: --resume continues it"]
     short = JobProgress([1.0] * 10, lambda: None, say=said.append, clock=clock)
     for number in range(10):
         short.begin(number)

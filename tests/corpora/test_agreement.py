@@ -260,7 +260,7 @@ def test_folders(columns: Write, tmp_path: Path) -> None:
         compare(read_annotation(tmp_path / "one"), read_annotation(tmp_path / "two"))
     with pytest.raises(CorpusError, match=r"there is no \.conllu file in this folder"):
         read_annotation(tmp_path)
-    with pytest.raises(HeadscopeError, match="no score is called 'beauty'"):
+    with pytest.raises(HeadscopeError, match="there is no score 'beauty'"):
         compare(read("sampler"), read("sampler"), replicates=0)["beauty"]
 
 

@@ -17,8 +17,8 @@ CONLLU = {
     "1 a _ _ _ _ 2 det _ _\n2 b _ _ _ _ 19 dep _ _": (5, "head 19 in a sentence of 2 words", "head outside the sentence"),
     "1 a _ _ _ _ 2 det _ _\n2 b _ _ _ _ 1 dep _ _": (4, "word 1 -> 2 -> 1: the heads form a cycle", "cycle"),
     "1 a _ _ _ _ 0 root _ _\n2 b _ _ _ _ 2 dep _ _": (5, "word 2 -> 2: the heads form a cycle", "cycle"),
-    "1 a _ _ _ _ x det _ _": (4, "head 'x' is not the number of a word", "head is no number"),
-    "1 a _ _ _ _ -1 det _ _": (4, "head '-1' is not the number of a word", "head is no number"),
+    "1 a _ _ _ _ x det _ _": (4, "head 'x' is not the number of a word", "head is not a number"),
+    "1 a _ _ _ _ -1 det _ _": (4, "head '-1' is not the number of a word", "head is not a number"),
     "x a _ _ _ _ 0 root _ _": (4, "id 'x' where word 1 is expected", "bad id"),
     "2 a _ _ _ _ 0 root _ _": (4, "id '2' where word 1 is expected", "bad id"),
     "1 a _ _ _ _ _ _ _ _\n3 a _ _ _ _ _ _ _ _": (5, "id '3' where word 2 is expected", "bad id"),
@@ -41,11 +41,11 @@ def test_conllu_sentences(columns: Write, name: str, bad: str) -> None:
     with pytest.raises(CorpusError) as caught:
         list(read(path))
     assert str(caught.value).startswith(f"line {line} of {path}: {problem}")
-    assert caught.value.remedy.endswith(", or pass --on-error skip to leave such sentences out")
+    assert caught.value.remedy.endswith(", or pass --on-error skip to skip such sentences")
     corpus = read(path, on_error="skip")
     (document,) = corpus
     assert [word.form for word in document.words] == ["a", "z"]
-    assert corpus.skipped.lines() == [f"1 sentences left out: {kind} (first: line {line} of {name})"]
+    assert corpus.skipped.lines() == [f"1 sentences skipped: {kind} (first: line {line} of {name})"]
 
 
 def test_empty_form(write: Write) -> None:
@@ -55,8 +55,8 @@ def test_empty_form(write: Write) -> None:
     corpus = read(path, on_error="skip")
     assert list(corpus) == []
     assert corpus.skipped.lines() == [
-        "1 documents left out: none of their sentences is left (first: d)",
-        "1 sentences left out: empty form (first: line 2 of a.conllu)",
+        "1 documents skipped: none of their sentences is left (first: d)",
+        "1 sentences skipped: empty form (first: line 2 of a.conllu)",
     ]
 
 
@@ -78,7 +78,7 @@ def test_unbalanced_brackets_cost_the_bracket_only(columns: Write, marks: tuple[
     (document,) = corpus
     assert len(document.sentences) == 3
     assert len(document.mentions) == 3 - ("cannot" in problem)
-    assert corpus.skipped.counts == {f"coreference brackets left out: {kind}": 1}
+    assert corpus.skipped.counts == {f"coreference brackets skipped: {kind}": 1}
 
 
 def test_mentions_that_touch_a_sentence_left_out(columns: Write) -> None:
@@ -100,8 +100,8 @@ def test_mentions_that_touch_a_sentence_left_out(columns: Write) -> None:
     assert document.mentions == (Mention("1", 0, 1, "x"), Mention("6", 2, 3, "x"))
     # 2 ends in the bad sentence, 3 runs across it, 4 lies in it, 5 begins in it, the end of 7 cannot be read.
     assert corpus.skipped.counts == {
-        "sentences left out: wrong number of columns": 1,
-        "mentions left out: they touch a sentence left out": 5,
+        "sentences skipped: wrong number of columns": 1,
+        "mentions skipped: they touch a skipped sentence": 5,
     }
 
 
@@ -123,7 +123,7 @@ def test_conll2012_sentences(columns: Write, bad: str) -> None:
     corpus = read(path, on_error="skip")
     (document,) = corpus
     assert document.mentions == (Mention("1", 0, 1), Mention("1", 1, 2))
-    assert corpus.skipped.counts == {f"sentences left out: {kind}": 1, "mentions left out: they touch a sentence left out": 1}
+    assert corpus.skipped.counts == {f"sentences skipped: {kind}": 1, "mentions skipped: they touch a skipped sentence": 1}
 
 
 def test_conll2012_words_outside_a_document_and_unbalanced_chains(columns: Write) -> None:

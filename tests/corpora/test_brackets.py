@@ -67,7 +67,7 @@ def test_discontinuous_mentions_are_counted_not_read(columns: Write) -> None:
     corpus = read(columns("a.conllu", entities("(e12[1/2]-person", "e12[1/2])", "(e12[2/2]-person)", "(e12-person)")))
     (document,) = corpus
     assert document.mentions == (Mention("e12", 3, 4, "person"),)
-    assert corpus.skipped.counts == {"parts of discontinuous mentions left out": 2}
+    assert corpus.skipped.counts == {"parts of discontinuous mentions skipped": 2}
 
 
 def test_brackets_on_empty_nodes_span_the_words_beside_them(columns: Write) -> None:
@@ -83,7 +83,7 @@ def test_brackets_on_empty_nodes_span_the_words_beside_them(columns: Write) -> N
     corpus = read(columns("a.conllu", text))
     (document,) = corpus
     assert document.mentions == (Mention("2", 0, 2, "a"), Mention("3", 1, 2, "b"))
-    assert corpus.skipped.counts["mentions left out: they hold empty nodes only"] == 1
+    assert corpus.skipped.counts["mentions skipped: they contain only empty nodes"] == 1
 
 
 def test_as_many_mentions_may_be_open_as_100(columns: Write) -> None:
@@ -100,8 +100,8 @@ def test_as_many_mentions_may_be_open_as_100(columns: Write) -> None:
     (document,) = corpus
     assert len(document.mentions) == 100
     assert corpus.skipped.counts == {
-        "coreference brackets left out: too many open": 2,
-        "coreference brackets left out: closed but never opened": 2,
+        "coreference brackets skipped: too many open": 2,
+        "coreference brackets skipped: closed but never opened": 2,
     }
 
 

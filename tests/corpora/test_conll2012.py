@@ -68,13 +68,13 @@ def test_unbalanced_parse_is_left_out_and_counted(columns: Write) -> None:
     corpus = read(path, on_error="skip")
     (document,) = corpus
     assert document.sentences[0].parse is None
-    assert corpus.skipped.counts == {"parses left out: their brackets do not balance": 1}
+    assert corpus.skipped.counts == {"parses skipped: their brackets do not balance": 1}
 
 
 def test_a_column_that_holds_no_brackets_is_counted(columns: Write) -> None:
     corpus = read(columns("a.v4_gold_conll", "#begin document (d); part 000\nd 0 0 a NN NP - - - - B-PER -\n#end document"))
     assert [document.sentences[0].parse for document in corpus] == [None]
-    reasons = {"parses left out: they are not written as brackets": 1, "named entities left out: they are not written as brackets": 1}
+    reasons = {"parses skipped: they are not written as brackets": 1, "named entities skipped: they are not written as brackets": 1}
     assert corpus.skipped.counts == reasons
 
 
@@ -95,7 +95,7 @@ def test_a_document_without_its_end_is_an_error(columns: Write, text: str, line:
         list(read(path))
     corpus = read(path, on_error="skip")
     assert [document.id for document in corpus] == left
-    assert corpus.skipped.counts == {"documents left out: no #end document line": 1}
+    assert corpus.skipped.counts == {"documents skipped: no #end document line": 1}
     (finding,) = check([path])
     assert (finding.line, finding.rule) == (line, "conll2012")
     assert "has no #end document line" in finding.problem

@@ -96,7 +96,7 @@ def test_sentences_without_newdoc_are_documents(columns: Write) -> None:
         )
     )
     assert [(document.id, len(document.sentences)) for document in corpus] == [("s1", 1), ("a.conllu#2", 1), ("a.conllu#3", 2)]
-    assert corpus.skipped.counts == {"sentences read as documents of their own, for want of # newdoc": 2}
+    assert corpus.skipped.counts == {"sentences read as separate documents: the file has no # newdoc": 2}
 
 
 def test_a_comment_block_of_its_own_begins_a_document(columns: Write) -> None:
@@ -118,7 +118,7 @@ def test_several_roots_are_read_and_counted(columns: Write) -> None:
         (document,) = corpus
         assert [word.head for word in document.words] == [0, 0, 2]
         assert document.words[2].relation == "weird-label"
-        assert corpus.skipped.counts == {"sentences with more than one root (read all the same)": 1}
+        assert corpus.skipped.counts == {"sentences with more than one root (read nevertheless)": 1}
 
 
 def test_conllx_tags_are_the_treebanks_own(columns: Write) -> None:

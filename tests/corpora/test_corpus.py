@@ -83,7 +83,7 @@ def test_files_in_order_with_unique_ids(write: Write) -> None:
 def test_iterating_again_starts_over(write: Write) -> None:
     row = ROW.replace("0\troot", "9\tdep")
     corpus = read(write("a.conllu", f"# newdoc id = x\n{ROW}\n{row}\n# newdoc id = y\n{ROW}\n{row}"), on_error="skip")
-    reason = "sentences left out: head outside the sentence"
+    reason = "sentences skipped: head outside the sentence"
     first = list(corpus)
     assert corpus.skipped.counts == {reason: 2}
     assert list(corpus) == first

@@ -61,9 +61,9 @@ def test_hash_of_several_files_depends_on_where_they_are_cut(tmp_path: Path) -> 
         ("a.txt.gz", b"", "the file is empty"),
         ("a.txt.gz", gzip.compress(b"\n", mtime=0), "the file is empty"),
         ("a.txt.gz", gzip.compress(b"text" * 1000, mtime=0)[:-10], "the .gz data ends too early"),
-        ("a.txt.gz", b"plain text", "this is not sound .gz data"),
+        ("a.txt.gz", b"plain text", "this is not valid .gz data"),
         ("a.txt.xz", lzma.compress(b"text" * 1000)[:-10], "the .xz data ends too early"),
-        ("a.txt.xz", b"plain text, long enough", "this is not sound .xz data"),
+        ("a.txt.xz", b"plain text, long enough", "this is not valid .xz data"),
     ],
 )
 def test_files_that_hold_nothing_to_read(tmp_path: Path, name: str, content: bytes, problem: str) -> None:

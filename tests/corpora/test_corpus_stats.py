@@ -48,8 +48,8 @@ def test_counts_of_a_small_file(columns: Write) -> None:
     assert (result.mentions, result.entities, result.keyphrases) == (4, 3, 2)
     assert result.skipped.counts == {
         "multi-word tokens (their words are read)": 1,
-        "sentences left out: head outside the sentence": 1,
-        "mentions left out: they touch a sentence left out": 1,
+        "sentences skipped: head outside the sentence": 1,
+        "mentions skipped: they touch a skipped sentence": 1,
     }
 
 

@@ -13,7 +13,7 @@ from headscope.corpora.readers.chunks import TaggedSpan, is_tag, tagged_chunks
 from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]
-ALONE = "sentences read as documents of their own, for want of -DOCSTART-"
+ALONE = "sentences read as separate documents: the file has no -DOCSTART- lines"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_rows_that_cannot_be_read(write: Write, row: str, problem: str) -> None:
         list(read(path))
     corpus = read(path, on_error="skip")
     assert [document.words for document in corpus] == [(Word("Bob"),)]
-    assert sum(n for reason, n in corpus.skipped.counts.items() if reason.startswith("sentences left out")) == 1
+    assert sum(n for reason, n in corpus.skipped.counts.items() if reason.startswith("sentences skipped")) == 1
 
 
 @pytest.mark.parametrize(("part", "entities"), [("train", 1_975), ("dev", 836)])

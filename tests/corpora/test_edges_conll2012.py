@@ -79,10 +79,10 @@ def test_brackets_around_stars(cells: list[str], chunks: list[TaggedSpan] | None
 @pytest.mark.parametrize(
     ("entity", "first", "second", "note"),
     [
-        ("(X*", "(V*)", "*", "named entities left out: their brackets do not balance"),
-        ("*", "(V*", "(ARG0*)", "predicates left out: their brackets do not balance"),
-        ("*", "(ARG1*) (V*)", "(ARG0*) *", "predicates left out: no word of theirs is marked V"),
-        ("*", "(V*)", "(ARG0*) *", "sentences whose arguments are left out: their rows are not of the same length"),
+        ("(X*", "(V*)", "*", "named entities skipped: their brackets do not balance"),
+        ("*", "(V*", "(ARG0*)", "predicates skipped: their brackets do not balance"),
+        ("*", "(ARG1*) (V*)", "(ARG0*) *", "predicates skipped: none of their words is marked V"),
+        ("*", "(V*)", "(ARG0*) *", "arguments of sentences skipped: rows differ in length"),
     ],
 )
 def test_what_is_left_out_is_counted(columns: Write, entity: str, first: str, second: str, note: str) -> None:

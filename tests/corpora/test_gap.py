@@ -63,10 +63,10 @@ def test_without_an_id_the_line_names_the_document(write: Write) -> None:
     ("bad", "problem", "kind"),
     [
         (row().rsplit("\t", 1)[0] + "\n", "10 columns where the header names 11", "wrong number of columns"),
-        (row(offset="x"), "Pronoun-offset is 'x'", "offset is no number"),
-        (row(offset=18), "Pronoun is 'Her', but at Pronoun-offset 18 the text has 'er '", "offset leads elsewhere"),
-        (row(offset=99), "the text has ''", "offset leads elsewhere"),
-        (row(pronoun=". ", offset=15), "Pronoun is '. '", "offset leads elsewhere"),
+        (row(offset="x"), "Pronoun-offset is 'x'", "offset is not a number"),
+        (row(offset=18), "Pronoun is 'Her', but at Pronoun-offset 18 the text has 'er '", "wrong offset"),
+        (row(offset=99), "the text has ''", "wrong offset"),
+        (row(pronoun=". ", offset=15), "Pronoun is '. '", "wrong offset"),
         (row(a="MAYBE"), "A-coref is 'MAYBE'", "neither TRUE nor FALSE"),
         (row(b="TRUE"), "A-coref and B-coref are both TRUE", "two answers"),
     ],
@@ -79,7 +79,7 @@ def test_bad_lines(write: Write, bad: str, problem: str, kind: str) -> None:
     assert problem in str(caught.value)
     corpus = read(path, on_error="skip")
     assert [document.id for document in corpus] == ["x-1", "x-3"]
-    assert corpus.skipped.lines() == [f"1 lines left out: {kind} (first: line 3 of gap-x.tsv)"]
+    assert corpus.skipped.lines() == [f"1 lines skipped: {kind} (first: line 3 of gap-x.tsv)"]
 
 
 def test_a_table_of_something_else(write: Write) -> None:

@@ -179,7 +179,7 @@ def test_csv_columns_are_named_in_the_name_of_the_file(write: Write) -> None:
     table = write("posts.csv", 'post,body,genre,text\n1,"Snow, rain.",news,other\n')
     (document,) = read(f"{table}?text=body&id=post")
     assert (document.id, document.sentences[0].text, document.metadata) == ("1", "Snow, rain.", {"genre": "news"})
-    with pytest.raises(HeadscopeError, match=r"no column is called 'bdy': \['post', 'body', 'genre', 'text'\]"):
+    with pytest.raises(HeadscopeError, match=r"there is no column 'bdy': \['post', 'body', 'genre', 'text'\]"):
         list(read(table, text="bdy"))
 
 
@@ -195,7 +195,7 @@ def test_a_saved_dataset(file: Path, tmp_path: Path, small_model: Model) -> None
     assert list(read(tmp_path / "splits" / "train")) == list(read(file))
     with pytest.raises(HeadscopeError, match=r"several splits: test, train\. Name one of them, as in .*splits/test"):
         read(tmp_path / "splits")
-    with pytest.raises(HeadscopeError, match=r"DatasetDict is no corpus; it has train\. Give one of its values"):
+    with pytest.raises(HeadscopeError, match=r"DatasetDict is not a corpus; it has train\. Give one of its values"):
         read(datasets.DatasetDict({"train": a_dataset()}))
 
 
@@ -293,7 +293,7 @@ def test_a_folder_of_files(file: Path, tmp_path: Path, small_model: Model) -> No
     (folder / ".hidden.jsonl").write_text("{}")
     corpus = read(folder)
     assert list(corpus) == list(read(file))
-    assert corpus.skipped.lines() == ["1 files of a folder passed over: their names tell no format, or another (first: README.md)"]
+    assert corpus.skipped.lines() == ["1 files of a folder skipped: their names show no format, or another one (first: README.md)"]
     assert corpus.names == (str(folder),)
     assert bits(small_model, folder) == bits(small_model, file)
     (folder / "notes.txt").write_text("Notes.")
@@ -302,26 +302,26 @@ def test_a_folder_of_files(file: Path, tmp_path: Path, small_model: Model) -> No
     assert list(read(folder, format="jsonl")) == list(read(file))
     (folder / "sub").mkdir()
     (empty := tmp_path / "empty").mkdir()
-    with pytest.raises(HeadscopeError, match="no file in this folder has a name that tells a format"):
+    with pytest.raises(HeadscopeError, match="no file in this folder has a name that shows its format"):
         read(empty)
 
 
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (None, "None is no corpus. Give a list of strings"),
+        (None, "None is not a corpus. Give a list of strings"),
         ([], "the list of texts is empty. Give at least one text"),
         (iter([]), "the stream of texts is empty"),
-        (5, "int is no corpus"),
-        ({"text": ["x"]}, "dict is no corpus; it has text"),
+        (5, "int is not a corpus"),
+        ({"text": ["x"]}, "dict is not a corpus; it has text"),
         (["x y", 3], r"item 2 of the list is int where a string is needed: 3\. Give strings, or dicts with a `text`"),
         (["x y", None], "item 2 of the list is None where a string is needed"),
         ([{"text": "x"}, "y"], "item 2 of the list is str where a dict is needed: 'y'"),
         (["x y", " "], "item 2 of the list: `text` is empty: ' '. Fill it in"),
         ([{"text": "x"}, {"text": None}], r"item 2 of the list: `text` is missing \(null\). Fill it in"),
-        ([{"body": "x", "n": 1}], r"no column that holds a text: \['body', 'n'\]. Name it, as in headscope.read\(table, text=\"body\"\)"),
+        ([{"body": "x", "n": 1}], r"no column with a text: \['body', 'n'\]. Name it, as in headscope.read\(table, text=\"body\"\)"),
         (["missing.conllu"], "missing.conllu: there is no such file"),
-        (["sampler", "Snow."], "'sampler' is the name of a file, and 'Snow.' is not. Give the names of files only, or texts only"),
+        (["sampler", "Snow."], "'sampler' is the name of a file, but 'Snow.' is not. Give only file names, or only texts"),
         ("Snow fell.", "Snow fell.: there is no such file.* Give texts as a list in Python"),
     ],
 )
@@ -337,10 +337,10 @@ def test_faults_of_tables_name_rows_and_columns() -> None:
         list(read(table, text="body"))
     corpus = read(table, text="body", on_error="skip")
     assert [document.metadata for document in corpus] == [{"n": 1}]
-    assert corpus.skipped.lines() == ["1 lines left out: missing value (first: row 2 of the table)"]
-    with pytest.raises(HeadscopeError, match=r"row 1 of the table: no column is called 'bdy': \['body', 'n'\]\. Name one of these"):
+    assert corpus.skipped.lines() == ["1 lines skipped: missing value (first: row 2 of the table)"]
+    with pytest.raises(HeadscopeError, match=r"row 1 of the table: there is no column 'bdy': \['body', 'n'\]\. Name one of these"):
         read(table, text="bdy")
-    with pytest.raises(HeadscopeError, match=r"genre='n' names no column\. Name columns for text, id, label"):
+    with pytest.raises(HeadscopeError, match=r"genre='n' does not name a column\. Name columns for text, id, label"):
         read(table, text="body", genre="n")
     with pytest.raises(HeadscopeError, match="columns are named"):
         read("sampler", text="body")

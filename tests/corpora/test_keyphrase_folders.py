@@ -51,7 +51,7 @@ def test_inspec_parts_phrases_by_semicolons(tmp_path: Path) -> None:
     }
     corpus = read(folder(tmp_path / "inspec", inspec))
     assert {one.id: one.keyphrases for one in corpus} == {"7": ("fuzzy sets", "logic"), "8": ("planes", "aircraft")}
-    assert corpus.skipped.lines() == ["1 second files of keys of a text passed over (.contr) (first: 7.contr)"]
+    assert corpus.skipped.lines() == ["1 second files of keys of a text skipped (.contr) (first: 7.contr)"]
 
 
 def test_what_is_missing_is_reported(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_what_is_missing_is_reported(tmp_path: Path) -> None:
     corpus = read(folder(tmp_path / "some", files))
     assert {one.id: one.keyphrases for one in corpus} == {"a": ("one",), "b": (), "c": ()}
     assert corpus.skipped.lines() == [
-        "1 files of keys without a text passed over (first: z.key)",
+        "1 files of keys without a text skipped (first: z.key)",
         "1 texts whose file of keys is empty (read without keyphrases) (first: b.key)",
         "1 texts without a file of keys (read without keyphrases) (first: c.txt)",
     ]
@@ -82,7 +82,7 @@ def test_brat(tmp_path: Path) -> None:
     assert phrase_tags(first) == ["O", "O", "B", "I", "I", "O", "O", "O"]
     assert second.keyphrases == ()
     assert corpus.skipped.lines() == [
-        "1 phrases with other words in between passed over (first: line 2 of S1.ann)",
+        "1 phrases with other words in between skipped (first: line 2 of S1.ann)",
         "1 texts whose file of keys is empty (read without keyphrases) (first: S2.ann)",
     ]
 
@@ -99,7 +99,7 @@ def test_numbers_may_count_marks_and_line_ends_either_way(tmp_path: Path, text: 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("T2\tTask 0 4\tbrass", r"line 2 of .*S1\.ann: the text S1\.txt does not hold 'brass'\. Write the phrase as it stands there, or"),
+        ("T2\tTask 0 4\tbrass", r"line 2 of .*S1\.ann: the text S1\.txt does not contain 'brass'\. Write the phrase as in the text, or"),
         ("T2\tTask 4\tIron", r"line 2 of .*S1\.ann: 'T2\\tTask 4\\tIron' marks no phrase\. Write T1, a tab"),
         ("T2\tTask 0 4", "marks no phrase"),
         ("T2\tTask 4 4\tIron", "a phrase from 4 to 4"),
@@ -124,8 +124,8 @@ def test_faults_of_texts_and_keys(tmp_path: Path) -> None:
     corpus = read(path, on_error="skip")
     assert [(one.id, one.keyphrases) for one in corpus] == [("a", ("one",))]
     assert corpus.skipped.lines() == [
-        "1 lines left out: not UTF-8 (first: line 2 of a.key)",
-        "1 texts left out: empty, or they cannot be read (first: b.txt)",
+        "1 lines skipped: not UTF-8 (first: line 2 of a.key)",
+        "1 texts skipped: empty, or they cannot be read (first: b.txt)",
     ]
     (path / "a.key").write_text("one")
     with pytest.raises(CorpusError, match=r"b\.txt: the file is empty"):
@@ -136,7 +136,7 @@ def test_other_folders_are_no_corpus(tmp_path: Path) -> None:
     for name, files in {"keys": {"a.key": "one"}, "empty": {}}.items():
         path = folder(tmp_path / name, files)
         path.mkdir(exist_ok=True)
-        with pytest.raises(CorpusError, match="no file in this folder has a name that tells a format"):
+        with pytest.raises(CorpusError, match="no file in this folder has a name that shows its format"):
             read(path)
     assert read(folder(tmp_path / "texts", {"a.txt": "One."})).format == "text"
     path = folder(tmp_path / "both", {"a.txt": "One.", "a.key": "one", "a.ann": "T1\tM 0 3\tOne\n"})

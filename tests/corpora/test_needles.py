@@ -52,7 +52,7 @@ def test_the_draw_depends_on_the_seed_alone() -> None:
 
 @pytest.mark.parametrize("name", ["needles:", "needles:5", "needles:60x0", "needles:x5", "needles:60:101", "needles:60:", "needles:60x5@"])
 def test_a_name_that_says_too_little(name: str) -> None:
-    with pytest.raises(HeadscopeError, match="does not tell how long texts are") as caught:
+    with pytest.raises(HeadscopeError, match="does not give the length of texts") as caught:
         read(name)
     assert "needles:96x100@7" in (caught.value.remedy or "")
 
@@ -60,7 +60,7 @@ def test_a_name_that_says_too_little(name: str) -> None:
 def test_what_the_sampler_cannot_fill() -> None:
     with pytest.raises(HeadscopeError, match="cannot be made of the sampler"):
         read("needles:99999")
-    with pytest.raises(HeadscopeError, match="a corpus of their own"):
+    with pytest.raises(HeadscopeError, match="must be the only corpus"):
         read("needles:60", "sampler")
 
 

@@ -35,13 +35,13 @@ def test_the_draw_depends_on_the_seed_alone() -> None:
 
 @pytest.mark.parametrize("name", ["repeats:", "repeats:1", "repeats:50x0", "repeats:x5", "repeats:50x32@", "repeats:-5"])
 def test_a_name_that_says_too_little(name: str) -> None:
-    with pytest.raises(HeadscopeError, match="does not tell the length") as caught:
+    with pytest.raises(HeadscopeError, match="does not give the length") as caught:
         read(name)
     assert "repeats:50x100@7" in (caught.value.remedy or "")
 
 
 def test_it_is_a_corpus_of_its_own() -> None:
-    with pytest.raises(HeadscopeError, match="a corpus of their own"):
+    with pytest.raises(HeadscopeError, match="must be the only corpus"):
         read("repeats:50", "sampler")
 
 

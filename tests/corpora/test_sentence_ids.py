@@ -12,8 +12,8 @@ from headscope.core.document import Mention
 from headscope.corpora import Corpus, read, stats
 
 Write = Callable[[str, str], Path]
-ALONE = "sentences read as documents of their own, for want of # newdoc"
-BY_ID = "documents formed by the ids of their sentences, for want of # newdoc"
+ALONE = "sentences read as separate documents: the file has no # newdoc"
+BY_ID = "documents formed from the ids of their sentences: the file has no # newdoc"
 
 
 def treebank(ids: Sequence[str | None], before: str = "") -> str:

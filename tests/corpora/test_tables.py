@@ -80,10 +80,10 @@ def test_gap_is_still_gap(write: Write) -> None:
             "a.csv",
             "text;label\nx;1",
             1,
-            "the first row names no column that holds a text: ['text;label']. Name the columns in the first row",
+            "the first row names no column with a text: ['text;label']. Name the columns in the first row",
         ),
-        ("a.tsv", "review\tlabel\nx\t1", 1, "the first row names no column that holds a text: ['review', 'label']"),
-        ("a.csv", "x,1\ny,0", 1, "the first row names no column that holds a text"),
+        ("a.tsv", "review\tlabel\nx\t1", 1, "the first row names no column with a text: ['review', 'label']"),
+        ("a.csv", "x,1\ny,0", 1, "the first row names no column with a text"),
         ("a.tsv", "text\ttext\nx\ty", 1, "the first row names 2 columns 'text'"),
         ("a.tsv", "text\tlabel\tlabel\nx\t1\t0", 1, "the first row names 2 columns 'label'"),
     ],
@@ -95,7 +95,7 @@ def test_bad_headers(write: Write, name: str, table: str, line: int, problem: st
     assert str(caught.value).startswith(f"line {line} of {path}: {problem}")
     corpus = read(path, on_error="skip")
     assert list(corpus) == []
-    assert corpus.skipped.lines() == [f"1 rows left out: no header (first: line 1 of {name})"]
+    assert corpus.skipped.lines() == [f"1 rows skipped: no header (first: line 1 of {name})"]
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def test_bad_rows(write: Write, name: str, row: str, problem: str, kind: str) ->
     with pytest.raises(CorpusError) as caught:
         list(read(path))
     assert str(caught.value).startswith(f"line 3 of {path}: {problem}")
-    assert caught.value.remedy.endswith(", or pass --on-error skip to leave such rows out")
+    assert caught.value.remedy.endswith(", or pass --on-error skip to skip such rows")
     corpus = read(path, on_error="skip")
     assert shown(corpus) == [("a" + path.suffix + "#4", [(0, "good")], "1")]
-    assert corpus.skipped.lines() == [f"1 rows left out: {kind} (first: line 3 of {name})"]
+    assert corpus.skipped.lines() == [f"1 rows skipped: {kind} (first: line 3 of {name})"]
 
 
 def test_an_open_quote_is_named_by_the_line_where_its_row_begins(write: Write) -> None:
@@ -200,7 +200,7 @@ LONG = "x" * 131_073  # one character more than a field may have
             "a.csv",
             'text,label\nfine,1\n"open,1\n' + "more,0\n" * 20_000,
             r"line 3 of .*a\.csv: a field has more than 131,072 characters: '\"open,1' up to line 18727, most often because a quote is not "
-            r"closed\. Close the quote, or use JSON lines if the text is as long as that",
+            r"closed\. Close the quote, or use JSON lines if the text really has this length",
         ),
         (
             "a.csv",

@@ -13,7 +13,7 @@ from headscope.encoding.segments import clark_chunks, cut_to
 from headscope.encoding.texts import Encoded, Encoder
 from helpers.families import document, tokenizer
 
-LEFT_OUT = "segments without a second part left out"
+LEFT_OUT = "segments skipped: no second part"
 LETTERS = tokenizer("letters")  # a word of n letters has n tokens
 Token = tuple[str, str]  # the tag of its word, and the piece
 

@@ -17,7 +17,7 @@ from helpers.families import document, tokenizer, words
 
 DROPPED, TRUNCATED, SPLIT = "overlong texts dropped", "overlong texts truncated", "overlong texts split into windows"
 CUT = "words cut off at the end"
-TOO_LONG, UNPAIRED = "words longer than a window left out", "windows without a partner left out"
+TOO_LONG, UNPAIRED = "words skipped: longer than a window", "windows skipped: no partner"
 LETTERS = tokenizer("letters")  # a word of n letters has n tokens
 THREE = document("d", "ab c | d", "efg")
 
@@ -206,15 +206,15 @@ def test_a_paragraph_without_words_leaves_its_pair_out() -> None:
     hollow = Document("h", (Sentence(words("a")), Sentence((), paragraph=1)))
     texts, tally = made(Encoder(LETTERS, "pair"), hollow)
     assert not texts
-    assert tally.counts == {"pairs with an empty paragraph left out": 1}
+    assert tally.counts == {"pairs skipped: an empty paragraph": 1}
 
 
 def test_pairs_take_paragraphs_two_by_two() -> None:
     texts, tally = made(Encoder(LETTERS, "pair"), document("d", "a", "b", "c", "d | e", "f"), document("e", "g"))
     assert [shown(text) for text in texts] == ["[CLS] a [SEP] b [SEP]", "[CLS] c [SEP] d e [SEP]"]
     assert [text.id for text in texts] == ["d/1", "d/2"]
-    assert tally.counts == {"paragraphs without a partner left out": 2}
-    assert tally.first == {"paragraphs without a partner left out": "d"}
+    assert tally.counts == {"paragraphs skipped: no partner": 2}
+    assert tally.first == {"paragraphs skipped: no partner": "d"}
 
 
 def test_overlong_pairs_are_cut_from_the_longer_paragraph() -> None:

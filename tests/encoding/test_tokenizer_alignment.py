@@ -319,7 +319,7 @@ def test_any_words_align_under_byte_level_bpe(given_words: list[Word]) -> None:
 
 
 def test_a_lone_surrogate_is_a_clear_error() -> None:
-    with pytest.raises(EncodingError, match="ud800' is not text"):
+    with pytest.raises(EncodingError, match="ud800' cannot be written"):
         tokenizer("mini").tokens([Word("fine"), Word("\ud800")])
 
 

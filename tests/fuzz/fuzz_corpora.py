@@ -173,10 +173,10 @@ WHOLE = (
     "the file is empty",
     "there is no document",
     "there is no text",
-    "is not sound",
+    "is not valid",
     "ends too early",
     "unpack",
-    "does not tell",
+    "does not show",
     "cannot be read as",
 )
 PLAIN = ("text", "lines")

@@ -162,7 +162,7 @@ def test_a_classifier_is_differentiated_by_its_label(classifier: Path, tmp_path:
     some = labelled(tmp_path / "c.jsonl", {"text": TEXTS[0], "label": 1}, {"text": TEXTS[1]})
     run = run_of(model, some)
     assert {n for _, n in values(run).values()} == {1}
-    assert run.results.manifest["dropped"] == ["1 texts without a label, for which there are no gradients (first: c.jsonl#2/1)"]
+    assert run.results.manifest["dropped"] == ["1 texts without a label, which have no gradients (first: c.jsonl#2/1)"]
 
 
 def test_pairs_have_labels_too(classifier: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_sum_of_heads_knows_what_its_parts_do() -> None:
 def test_heads_that_are_not_there() -> None:
     with pytest.raises(MeasureError, match="no head 1-7"):
         trees(PARSER, heads=("1-7",))
-    with pytest.raises(MeasureError, match="names no head"):
+    with pytest.raises(MeasureError, match="is not the name of a head"):
         trees(PARSER, heads=("eight",))
     with pytest.raises(MeasureError, match="made of words"):
         trees(PARSER, level="token")

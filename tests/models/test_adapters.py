@@ -128,7 +128,7 @@ def test_what_cannot_be_read_is_one_clear_line(base: Path, tmp_path: Path) -> No
     refused("could not be loaded .*size mismatch", base_model_name_or_path="mini")
     refused("lacks 4 weights .first: .*attention.self.key.lora_A.weight", target_modules=["query", "key", "value", "dense"])
     refused("asks for a rank of more than 10,000", r=10**9)
-    refused("asks for code of its own", megatron_config={"a": 1}, megatron_core="evil")
+    refused("needs custom code", megatron_config={"a": 1}, megatron_core="evil")
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
     refused("without adapter_model.safetensors")
     shape = {"num_virtual_tokens": 2, "token_dim": 16, "num_attention_heads": 2, "num_layers": 2}

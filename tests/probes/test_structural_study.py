@@ -191,7 +191,7 @@ def test_stopped_and_gone_on_with(
         assert (out / "states").is_dir()
     with pytest.raises(RunError, match="is not finished"):
         Results.open(out)
-    with pytest.raises(RunError, match="begun with other settings: rate was"):
+    with pytest.raises(RunError, match="started with other settings: rate was"):
         execute(STUDY, {**settings, "rate": 0.1}, out, model=tiny, corpus=few, resume=True)
     again = execute(STUDY, settings, out, model=tiny, corpus=few, resume=True)
     assert numbers(again) == numbers(whole)

@@ -128,7 +128,7 @@ def test_folders_are_refused(recipe: Path, material: tuple[str, str], tmp_path: 
         done(recipe, tmp_path / "run", material, overwrite=True)
     done(recipe, tmp_path / "ours", material)
     recipe.write_text(TWO_STEPS.replace("limit = 12", "limit = 11"))
-    with pytest.raises(RunError, match="begun with other settings"):
+    with pytest.raises(RunError, match="started with other settings"):
         done(recipe, tmp_path / "ours", material, resume=True)
     mine = tmp_path / "ours" / "first" / "tables" / "mine.parquet"
     mine.write_text("mine")

@@ -95,7 +95,7 @@ def test_neighbours() -> None:
     ]
     assert [head for head, _ in found.neighbours(HeadId("encoder", 1, 2), 2)] == [HeadId("encoder", 1, 1), HeadId("encoder", 1, 0)]
     assert len(found.neighbours("1-1", 99)) == 5
-    for name, words in (("3-1", "no distances of head 3-1"), ("cross/1-1", "1-1 to 2-3"), ("first", "names no head")):
+    for name, words in (("3-1", "no distances of head 3-1"), ("cross/1-1", "1-1 to 2-3"), ("first", "is not the name of a head")):
         with pytest.raises(RunError, match=words):
             found.neighbours(name)
 

@@ -78,7 +78,7 @@ def test_sentences_that_are_read_as_documents_are_counted_as_far_as_they_are_rea
     path = tmp_path / "c.conllu"
     path.write_text("\n\n".join(f"1\tthe\t_\t_\t_\t_\t0\troot\t_\t_\n2\tcat{n}\t_\t_\t_\t_\t1\tdep\t_\t_" for n in range(5)) + "\n\n")
     run = hs.run(hs.load(small_folder), path, ["entropy"], limit=3, replicates=0, gallery=0)
-    assert run.results.manifest["read"] == ["3 sentences read as documents of their own, for want of # newdoc (first: line 1 of c.conllu)"]
+    assert run.results.manifest["read"] == ["3 sentences read as separate documents: the file has no # newdoc (first: line 1 of c.conllu)"]
     assert run.results.manifest["dropped"] == []
     stats = CliRunner().invoke(app, ["corpus", "stats", str(path)]).output
     assert "read  5 sentences read as documents of their own" in stats

@@ -70,7 +70,7 @@ def test_texts_that_fail_are_left_out_and_named(small_model: Model, few: Corpus,
     assert [one["text"] for one in manifest["failed"]] == bad
     assert manifest["failed"][0]["error"] == "RuntimeError: the matrix is singular"
     line = manifest["dropped"][-1]
-    assert line.startswith("2 texts left out, on which small failed: ")
+    assert line.startswith("2 texts skipped, on which small failed: ")
     assert all(name in line for name in bad)
     gallery = run.results.gallery
     assert gallery is not None
@@ -94,10 +94,10 @@ def test_an_error_comes_after_the_rest_is_done_and_nothing_is_computed_twice(
     with monkeypatch.context() as patch:
         poisoned(small_model, patch, [bad])
         with pytest.raises(
-            RunError, match=rf"failed on a text: {bad} \(RuntimeError: the matrix is singular\); the rest is done and kept"
+            RunError, match=rf"failed on a text: {bad} \(RuntimeError: the matrix is singular\); the other texts are finished and kept"
         ) as error:
             hs.run(small_model, few, out=tmp_path / "strict", **SETTINGS)
-        assert "--resume --on-error skip goes on without them" in str(error.value)
+        assert "--resume --on-error skip continues without them" in str(error.value)
         assert json.loads((tmp_path / "strict" / "run.json").read_text())["status"] == "running"
         with pytest.raises(RunError, match="failed on a text"):  # asked again, it says so again
             hs.run(small_model, few, out=tmp_path / "strict", resume=True, **SETTINGS)
@@ -132,7 +132,7 @@ def test_few_batches_are_run_to_find_a_text(small_model: Model, few: Corpus, mon
     [
         (RuntimeError("CUDA out of memory. Tried to allocate"), "not enough memory for a batch of .* smaller --batch-tokens"),
         (MemoryError(), "not enough memory for a batch of"),
-        (RuntimeError("CUDA error: device-side assert triggered"), "the device gave up on a batch of"),
+        (RuntimeError("CUDA error: device-side assert triggered"), "the device failed on a batch of"),
     ],
 )
 def test_what_is_not_the_texts_fault_ends_a_run_at_once(

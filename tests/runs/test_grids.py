@@ -113,7 +113,12 @@ def test_names_of_heads(mini: Model, mini_decoder: Model, tmp_path: Path) -> Non
     assert find_heads(mini, ["8-10", HeadId("encoder", 0, 0), "8-10"]) == [HeadId("encoder", 7, 9), HeadId("encoder", 0, 0)]
     (head,) = find_heads(mini_decoder, ["4-3", "decoder/4-3"])
     assert (head, str(head)) == (HeadId("decoder", 3, 2), "4-3")
-    for name, says in [("13-1", "no head 13-1"), ("cross/1-1", "no cross attention"), ("x", "names no head"), ("0-1", "names no head")]:
+    for name, says in [
+        ("13-1", "no head 13-1"),
+        ("cross/1-1", "no cross attention"),
+        ("x", "is not the name of a head"),
+        ("0-1", "is not the name of a head"),
+    ]:
         with pytest.raises(RunError, match=says):
             find_heads(mini, [name])
     with pytest.raises(RunError, match="Its heads are cross/1-1 to cross/2-4"):

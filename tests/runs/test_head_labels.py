@@ -351,7 +351,7 @@ def test_the_command(
     for wrong, told in (
         (("--only", "magic"), "no type of heads is called 'magic'. Use one of induction, duplicate"),
         (("--head", "9-1"), "the model has no head 9-1. Did you mean 8-1? Its heads are 1-1 to 8-8"),
-        (("--head", "x"), "'x' names no head"),
+        (("--head", "x"), "'x' is not the name of a head"),
         ((tmp_path / "MINI",), "are runs of different models. Ask for the heads of each"),
         (("--format", "xls"), "format 'xls' is unknown"),
     ):

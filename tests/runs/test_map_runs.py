@@ -187,7 +187,7 @@ def test_the_command_and_the_file_take_a_map(small_folder: Path, tmp_path: Path)
         ({"map": "norms"}, r"map = 'norms': Input should be 'weights', 'norm' or 'value-zeroing'"),
         (
             {"map": "norm", "measures": ["saliency"]},
-            r"saliency takes gradients of attention weights, and maps of norm are no weights\. Use --map weights",
+            r"saliency takes gradients of attention weights, and maps of norm are not weights\. Use --map weights",
         ),
     ],
 )

@@ -26,14 +26,14 @@ from helpers.stopping import ends, waiting_run
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"engine": "ray", "address": "nowhere"}, "'nowhere' is no address of a Ray cluster"),
+        ({"engine": "ray", "address": "nowhere"}, "'nowhere' is not the address of a Ray cluster"),
         ({"engine": "ray", "address": "ray://127.0.0.1:10001"}, "is the address of a Ray client server"),
         ({"engine": "ray", "workers": 0}, "cannot start with 0 workers"),
         ({"engine": "ray", "gpus_per_worker": 1.5}, "a worker cannot have 1.5 GPUs"),
         ({"engine": "ray", "gpus_per_worker": 1, "device": "cpu"}, "contradict each other"),
-        ({"engine": "ray", "device": "cuda:1"}, "device 'cuda:1' says nothing to a cluster"),
-        ({"engine": "processes", "address": "auto"}, "--address says nothing to the processes engine"),
-        ({"gpus_per_worker": 1}, "--gpus-per-worker says nothing to the local engine"),
+        ({"engine": "ray", "device": "cuda:1"}, "device 'cuda:1' does not apply to a cluster"),
+        ({"engine": "processes", "address": "auto"}, "--address does not apply to the processes engine"),
+        ({"gpus_per_worker": 1}, "--gpus-per-worker does not apply to the local engine"),
         ({"engine": "slurm"}, "engine 'slurm' is unknown. Use one of local, processes, ray"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_model_that_a_worker_cannot_read_or_that_is_another_there(tmp_path: Pa
     actor = cluster._actor()()
     what, (problem, remedy) = actor.begin({**vars(start), "settings": {**start.settings, "model": "/nowhere/small"}})
     assert what == "error"
-    assert "cannot begin: /nowhere/small is not a folder" in problem
+    assert "cannot start: /nowhere/small is not a folder" in problem
     assert remedy.endswith("Every machine of the cluster must be able to read the model by this name")
     what, (problem, _) = actor.begin({**vars(start), "model": "another"})
     assert what == "error"

@@ -212,7 +212,7 @@ def test_workers_that_find_no_place_are_told_of(nodes: Any, small_folder: Path, 
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     said = refused(small_folder, gpus_per_worker=2)
     # A node that another test killed may still be counted.
-    assert re.search(r"a place for none of 1 workers in 0.5 s: each asks for 1 CPU and 2 GPUs, and the cluster has [34] CPUs \(", said)
+    assert re.search(r"could not place any of 1 workers in 0.5 s: each needs 1 CPU and 2 GPUs, and the cluster has [34] CPUs \(", said)
     assert "and 0 GPUs (0 free)" in said
     assert "workers on cuda need GPUs" in refused(small_folder, device="cuda")
 

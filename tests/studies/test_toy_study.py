@@ -110,7 +110,7 @@ def test_a_file_counts_by_its_content(toy: Study, material: Path, small: SmallSt
     small.execute("toy", out, {"without": str(tmp_path / "words.txt")})
     assert Results.open(out)["toy"]["tokens"] == lengths(3, {"Heron"})
     (tmp_path / "words.txt").write_text("ferry\n")
-    with pytest.raises(RunError, match=r"begun with other settings: without was '[0-9a-f]+' and is '[0-9a-f]+'"):
+    with pytest.raises(RunError, match=r"started with other settings: without was '[0-9a-f]+' and is '[0-9a-f]+'"):
         small.execute("toy", out, {"without": str(tmp_path / "words.txt")}, resume=True)
 
 

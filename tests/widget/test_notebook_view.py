@@ -180,7 +180,7 @@ def test_a_run_to_look_through(mini: Model, tmp_path: Path, monkeypatch: pytest.
     assert len(page["run"]["quantities"][0]["value"]) == 144
     assert view.save(tmp_path / "run.html").stat().st_size > 10_000
     assert run.show().head is None
-    for name, says in [("13-1", "no head 13-1"), ("x", "names no head"), ("cross/1-1", "no head cross/1-1")]:
+    for name, says in [("13-1", "no head 13-1"), ("x", "is not the name of a head"), ("cross/1-1", "no head cross/1-1")]:
         with pytest.raises(RunError, match=says):
             run.show(name)
     with pytest.raises(RunError, match=r"ends in \.html"):

@@ -1,4 +1,4 @@
-"""spaCy: pipelines that are installed, or that lie in a folder. None is ever downloaded."""
+"""spaCy pipelines that are installed or in a folder. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class SpacyParser:
                 yield self._trees(document)
         except HeadscopeError:
             raise
-        except Exception as error:  # of components that anybody may have written
-            raise HeadscopeError(f"{self.name} fails on a text ({type(error).__name__}: {error})", "Take another --pipeline") from error
+        except Exception as error:  # of components by any author
+            raise HeadscopeError(f"{self.name} fails on a text ({type(error).__name__}: {error})", "Use another --pipeline") from error
 
     def _trees(self, document: Doc) -> list[ParsedTree]:
         if not document.text.strip():
             return []
         if not document.has_annotation("DEP"):
             raise HeadscopeError(
-                f"the pipeline {self.name} finds no trees: its components are {', '.join(self._nlp.pipe_names) or 'none'}",
-                "Take one with a parser",
+                f"the pipeline {self.name} gives no trees: its components are {', '.join(self._nlp.pipe_names) or 'none'}",
+                "Use one with a parser",
             )
         return [ParsedTree.of(tokens) for span in document.sents if (tokens := _tokens(span))]
 
 
 def load(pipeline: Any, language: str) -> SpacyParser:
-    """A pipeline by its name, in a folder, or loaded already; by default the small one of a language."""
+    """A pipeline by its name, from a folder, or already loaded; by default the small one of a language."""
     name = pipeline if pipeline is not None else f"{language}_core_{'web' if language in _WEB else 'news'}_sm"
     if not isinstance(name, str | Path):
         return SpacyParser(name)
@@ -63,7 +63,7 @@ def load(pipeline: Any, language: str) -> SpacyParser:
         raise HeadscopeError(f"there is no folder {name}", "Check the spelling and the working directory")
     try:
         return SpacyParser(spacy.load(folder if kind_of(folder) == "folder" else str(name)))
-    except Exception as error:  # whatever is wrong with the folder, or with what its settings ask for
+    except Exception as error:  # any fault of the folder, or of the components that its settings name
         if kind_of(folder) == "folder":
             remedy = "Name the folder that holds its config.cfg and meta.json"
             raise HeadscopeError(f"{name} cannot be loaded as a pipeline of spaCy ({_first_line(error)})", remedy) from error

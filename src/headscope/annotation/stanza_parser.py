@@ -1,4 +1,4 @@
-"""Stanza: models of a language that are there already. None is ever downloaded."""
+"""Stanza models that are already on this machine. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class StanzaParser:
         try:
             documents = self._pipeline.bulk_process(list(texts)) if texts else []
         except Exception as error:
-            raise HeadscopeError(f"{self.name} fails on a text ({type(error).__name__}: {error})", "Take another --pipeline") from error
+            raise HeadscopeError(f"{self.name} fails on a text ({type(error).__name__}: {error})", "Use another --pipeline") from error
         for document in documents:
             yield trees(document)
 
 
 def load(pipeline: Any, language: str) -> StanzaParser:
-    """The models of a language; `pipeline` is their folder, the name of a package, or one that is loaded already."""
+    """The models of a language; `pipeline` is their folder, the name of a package, or a loaded pipeline."""
     if pipeline is not None and not isinstance(pipeline, str | Path):
         return StanzaParser(pipeline, str(getattr(pipeline, "lang", language)))
     folder = Path(pipeline) if pipeline is not None and kind_of(pipeline) == "folder" else None
@@ -73,7 +73,7 @@ def trees(document: Document) -> list[ParsedTree]:
 
 
 def _spaces(tokens: Sequence[Any]) -> list[bool]:
-    """Whether a space follows each token, by their places in the text; the end of a text parts it from the next."""
+    """Whether a space follows each token, by the tokens' places in the text. The end of a text counts as a space."""
     gaps = [
         following.start_char > token.end_char if token.end_char is not None and following.start_char is not None else True
         for token, following in pairwise(tokens)

@@ -1,4 +1,4 @@
-"""Parsers, and sentences as they give them, put into the shape of CoNLL-U: one root, no cycle."""
+"""The interface of parsers, and their sentences in the form that CoNLL-U requires: one root, no cycle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _SCHEMES = {"ClearNLP labels": {"dobj", "pobj", "nsubjpass"}, "TIGER labels": {"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A syntactic word, with its head from 1, or 0 for the root. What a parser does not say is empty."""
+    """A syntactic word, with its head counted from 1, or 0 for the root. Fields that a parser does not give are
+    empty.
+    """
 
     form: str
     lemma: str = ""
@@ -46,7 +48,9 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class ParsedTree:
-    """One sentence. `moved` are the words, counted from 1, that the parser left without a place in a single tree."""
+    """One sentence. `moved` are the words, counted from 1, that had no place in a single tree and were attached to the
+    root.
+    """
 
     tokens: tuple[Token, ...]
     written: tuple[Written, ...] = ()
@@ -64,7 +68,7 @@ class ParsedTree:
 
     @property
     def text(self) -> str:
-        """The sentence as it is written."""
+        """The text of the sentence."""
         return "".join(form + " " * space for form, space in self._surface()).rstrip()
 
     def rows(self) -> Iterator[str]:
@@ -88,7 +92,7 @@ class ParsedTree:
 
 
 def _row(*columns: str) -> str:
-    """A line; white space inside a column, which a component of a pipeline might make, becomes a space."""
+    """One line. White space inside a column, which some pipelines produce, becomes a space."""
     return printable("\t".join(" ".join(column.split()) or "_" for column in columns))
 
 
@@ -97,17 +101,17 @@ def _misc(space_after: bool) -> str:
 
 
 class Parser(Protocol):
-    """Something that finds sentences, words and trees."""
+    """A parser: finds sentences, words and trees."""
 
     name: str  # with versions, as files and results name it
-    scheme: str  # of the labels of its trees; "" if it does not tell
+    scheme: str  # of the labels of its trees; "" if unknown
 
     def parse(self, texts: Sequence[str]) -> Iterator[list[ParsedTree]]:
         """The sentences of each text, in order."""
 
 
 def scheme(labels: Collection[str]) -> str:
-    """What scheme the labels of a parser are of; "" if there are none to tell by."""
+    """The annotation scheme of a parser's labels; "" if it has no labels."""
     plain = {label.partition(":")[0] for label in labels} - {"ROOT", "root", "dep", ""}
     known = next((name for name, marks in _SCHEMES.items() if marks <= plain), None)
     return known or ("" if not plain else UNIVERSAL if plain <= set(RELATIONS) else "labels of its own")

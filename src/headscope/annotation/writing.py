@@ -1,4 +1,4 @@
-"""Raw texts from files or standard input, through a parser into one CoNLL-U file, some documents at a time."""
+"""Parse raw texts from files or standard input into one CoNLL-U file, some documents at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Told = Callable[[float | None, int, int], None]
 
 
 def raw_texts(*texts: Any, format: str | None = None, on_error: OnError | str = "raise") -> Corpus:
-    """The corpus to be annotated, of what `read` takes; files whose names tell no format are plain text."""
+    """The corpus to annotate, from any input of `read`. Files whose names show no format are read as plain text."""
     names = texts[0] if len(texts) == 1 and not isinstance(texts[0], str | Path) else texts
     untold = format is None and (names is texts or names_files(names)) and _untold(names)
     return read(*texts, format="text" if untold else format, on_error=on_error)  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def _untold(names: Sequence[str | Path]) -> bool:
 
 @dataclass
 class AnnotationRun:
-    """What was written, and what there was to put right or to leave out."""
+    """The result of an annotation: the file, and the counts of what was corrected or skipped."""
 
     parser: str
     documents: int = 0
@@ -58,16 +58,16 @@ class AnnotationRun:
 def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: bool = False, progress: Told | None = None) -> AnnotationRun:
     """Write the documents of a corpus with sentences, words, tags and trees as the parser finds them.
 
-    `out` appears when all of it is written, and is not written over unless that is asked for.
+    `out` appears when all of it is written. An existing file is replaced only with `overwrite`.
     """
     if corpus.format not in (*FORMATS, "memory"):
         raise HeadscopeError(
-            f"{corpus.format} is no format of raw text", f"Annotate {', '.join(FORMATS)}; what is annotated stays as it is"
+            f"{corpus.format} is not a format of raw text", f"Annotate {', '.join(FORMATS)}; annotated corpora need no parser"
         )
     if isinstance(out, Path) and out.suffix != ".conllu":
-        raise HeadscopeError(f"{out} is not called like a CoNLL-U file", "Use a name that ends in .conllu")
+        raise HeadscopeError(f"{out} is not the name of a CoNLL-U file", "Use a name that ends in .conllu")
     if isinstance(out, Path) and kind_of(out) not in ("missing", "unusable") and not overwrite:
-        raise HeadscopeError(f"{out} is there already", "Use --overwrite to replace it, or another --out")
+        raise HeadscopeError(f"{out} already exists", "Use --overwrite to replace it, or another --out")
     done = AnnotationRun(parser.name)
     names = _Names()
     with _whole(out) if isinstance(out, Path) else _as_it_is(out) as file:
@@ -90,7 +90,7 @@ def _batches(corpus: Corpus) -> Iterator[list[Document]]:
     size = 0
     for document in corpus:
         if "trees" in document.layers:
-            raise HeadscopeError(f"document {document.id} has trees already", "Annotate raw text, and use this one as it is")
+            raise HeadscopeError(f"document {document.id} already has trees", "Use this corpus as it is; only raw text needs a parser")
         batch.append(document)
         size += sum(len(word.form) + 1 for word in document.words)
         if size >= _BATCH:
@@ -117,7 +117,7 @@ def _pieces(document: Document, by_line: bool) -> Iterator[tuple[int, str]]:
 def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], names: _Names, done: AnnotationRun) -> Iterator[str]:
     trees = [(paragraph, tree) for paragraph, some in parsed for tree in some]
     if not trees:
-        done.tally.add("documents left out: the parser finds no word in them", document.id)
+        done.tally.add("documents skipped: the parser finds no word in them", document.id)
         return
     name = names.of(document.id)
     yield _comment("newdoc id", document.id)
@@ -125,7 +125,7 @@ def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], n
     if document.keyphrases:
         yield _comment("keyphrases", "; ".join(phrase.replace(";", ",") for phrase in document.keyphrases))
         if parted := sum(";" in phrase for phrase in document.keyphrases):
-            done.tally.add("semicolons in keyphrases written as commas, since they part keyphrases", document.id, parted)
+            done.tally.add("semicolons in keyphrases written as commas, since semicolons separate keyphrases", document.id, parted)
     if document.label is not None:
         yield _comment("label", document.label)
     yield from (_comment(f"{PREFIX}{key}", str(value)) for key, value in document.metadata.items())
@@ -139,7 +139,7 @@ def _lines(document: Document, parsed: Sequence[tuple[int, list[ParsedTree]]], n
         yield from (f"{row}\n" for row in tree.rows())
         yield "\n"
         if tree.moved:
-            done.tally.add("words without a place in a single tree, attached to its root as dep", f"{name}-{number}", len(tree.moved))
+            done.tally.add("words without a place in a single tree, attached to the root as dep", f"{name}-{number}", len(tree.moved))
         done.sentences += 1
         done.words += len(tree.tokens)
     done.documents += 1
@@ -175,7 +175,7 @@ def _as_it_is(file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that appears under its name when all of it is written, and not at all if that fails."""
+    """Write a file that appears under its name only when all of it is written, and not at all on failure."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

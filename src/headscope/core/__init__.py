@@ -1,1 +1,1 @@
-"""Types that everything else is made of: heads, documents, batches of maps, states and how they merge."""
+"""Types that all other packages use: heads, documents, batches of maps, states and how states merge."""

@@ -1,4 +1,4 @@
-"""When memory is freed: by the C library, and by Python's collector of cycles."""
+"""Settings of when memory is freed: by the C library, and by Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEPT = 256 << 20  # bytes
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc keep up to 256 MiB of freed memory for the next arrays; whether it could be told so.
+    """Let glibc keep up to 256 MiB of freed memory for the next arrays. Return whether the setting took effect.
 
     By default arrays of more than some 100 KiB are given back to the system as soon as they are freed, and the system
     clears every page again for the next one. Preparing a batch of 32,768 tokens spent half its time on that.
@@ -31,8 +31,8 @@ def keep_freed_memory() -> bool:
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Let Python look for cycles rarely. A run holds many texts and makes no cycles; looking for some at Python's
-    usual thresholds takes as long as the texts themselves.
+    """Let Python's garbage collector run rarely. A run holds many texts and makes no reference cycles. At the default
+    thresholds, garbage collection takes as long as the work on the texts.
     """
     before = gc.get_threshold()
     gc.set_threshold(*_COLLECTED)

@@ -1,4 +1,4 @@
-"""What is annotated on one model input, counted by the input's own words."""
+"""The annotation of one model input, indexed by the input's words."""
 
 from __future__ import annotations
 
@@ -32,16 +32,15 @@ class Parse(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotation:
-    """Some words of a document with what is said about them.
+    """Some words of a document with their annotation.
 
     `positions` are the words' places among all words of the document and `sentence_of` the numbers of their sentences
-    in it. `trees` has the words' own tree first; then, where a control asks for them, those of other sentences, laid
-    over each one, one per draw. `mentions` are those that lie wholly in the text, by its words, sorted. `singletons`
-    are the entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences
-    that stand in the text, be it in part; `subset` and `metadata` are the document's. `keywords` says of each word
-    whether it is part of a keyphrase; it is empty where the document has none. `slice` is the document's, in runs that
-    are divided into slices. `passages` are the edges from questions to passages that lie wholly in the text, by its
-    words.
+    in it. `trees` has the words' own tree first. If a control needs them, trees of other sentences of the same length
+    follow, one per draw. `mentions` are those that lie wholly in the text, by its words, sorted. `singletons` are the
+    entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences that stand in
+    the text, be it in part; `subset` and `metadata` are the document's. `keywords` is true for each word that is part
+    of a keyphrase; it is empty if the document has none. `slice` is the document's, in runs that are divided into
+    slices. `passages` are the edges from questions to passages that lie wholly in the text, by its words.
     """
 
     document: str
@@ -60,7 +59,7 @@ class Annotation:
 
     @classmethod
     def of_sentence(cls, document: str, words: tuple[Word, ...]) -> Annotation:
-        """The annotation of words that are one sentence and all there is."""
+        """The annotation of a text that consists of one sentence."""
         size = len(words)
         return cls(document, words, tuple(range(size)), np.zeros(size, dtype=np.int32), TreeArrays.of([words], size))
 
@@ -76,13 +75,13 @@ class Annotation:
 
 
 class Annotated:
-    """A document laid out flat, from which texts take their part."""
+    """The annotation of a whole document as flat arrays, from which each text takes its part."""
 
     def __init__(
         self, document: Document, partners: Sequence[TreeArrays] = (), keywords: Sequence[bool] = (), slice: str = NO_VALUE
     ) -> None:
         """`partners` are, for each sentence, other trees that serve as a control, one per draw, each as long as the
-        sentence; no tree where there is none. `keywords` says of each word whether it is part of a keyphrase.
+        sentence; no tree where there is none. `keywords` is true for each word that is part of a keyphrase.
         """
         self._slice = slice
         self._keywords = keywords
@@ -110,7 +109,7 @@ class Annotated:
         self._passages = [edge for edge in document.edges if edge.task == PASSAGE and edge.second is not None]
 
     def select(self, positions: Sequence[int]) -> Annotation:
-        """The annotation of the words at these places, which must ascend."""
+        """The annotation of the words at these positions, which must be in ascending order."""
         places = np.array(positions, dtype=np.int64)
         sentence_of = self._sentence_of[places]
         mentions = tuple(self._inside(positions))
@@ -133,7 +132,7 @@ class Annotated:
         )
 
     def _asked(self, positions: Sequence[int]) -> tuple[Edge, ...]:
-        """The questions whose words, and those of their passages, are all there."""
+        """The questions whose words are all present, together with those of their passages."""
         place = {position: index for index, position in enumerate(positions)}
 
         def moved(span: tuple[int, int]) -> tuple[int, int] | None:

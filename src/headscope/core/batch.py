@@ -1,4 +1,6 @@
-"""What a measure is given, the attention maps of one site for a batch of texts, and which gradients it asks for."""
+"""The input of a measure (the attention maps of one site for a batch of texts), and the gradients that a measure can
+request.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ T = TypeVar("T")
 # Rows `start` to `stop` of the maps of one site, [batch, head, row, key], worked out again.
 Later = Callable[[int, int], "torch.Tensor"]
 
-# What a position is. Named by role, never by string, so that [CLS], <s> and <|begin_of_text|> are one thing.
+# The role of a position. A role, not a string, so that [CLS], <s> and <|begin_of_text|> count as the same.
 ROLES = 4
 WORD, CLS, SEP, SPECIAL = range(ROLES)
 Form = Literal["plain", "times_weight", "through_softmax", "integrated"]
@@ -33,7 +35,7 @@ Form = Literal["plain", "times_weight", "through_softmax", "integrated"]
 
 @dataclass(frozen=True)
 class RoleTest:
-    """A test that looks at a position's role alone: it is asked once per role, not per form."""
+    """A test that depends only on a position's role: it is evaluated once per role, not once per form."""
 
     roles: frozenset[int]
 
@@ -43,10 +45,12 @@ class RoleTest:
 
 
 class SideTest(ABC):
-    """A test of positions that neither form nor role decides: `Side.chosen` asks it about all positions at once."""
+    """A test of positions that depends on more than form and role: `Side.chosen` evaluates it for all positions
+    together.
+    """
 
     def __call__(self, form: str, role: int) -> bool:
-        """Not to be asked: `Side.chosen` answers."""
+        """Not supported: use `Side.chosen`."""
         raise TypeError("this test is of the positions of a side")
 
     @abstractmethod
@@ -56,7 +60,7 @@ class SideTest(ABC):
 
 @dataclass(frozen=True)
 class PlaceTest(SideTest):
-    """A test that looks at a position's place in its text alone: `start` and those after it, those before `stop`."""
+    """A test that depends only on a position's place in its text: from `start` up to, but not including, `stop`."""
 
     start: int = 0
     stop: int | None = None
@@ -71,15 +75,17 @@ ANY, IS_WORD = RoleTest(frozenset(range(ROLES))), RoleTest(frozenset({WORD}))
 
 
 class Forms:
-    """Different (form, role) of positions, numbered as they are met. Questions about them are asked once per form."""
+    """The distinct (form, role) pairs of positions, numbered in the order of their first occurrence. A test is
+    evaluated once per pair.
+    """
 
     def __init__(self, kinds: Iterable[tuple[str, int]] = ()) -> None:
         self.kinds = list(kinds)
         self._answers: dict[str, np.ndarray] = {}
 
     def answers(self, name: str, ask: Callable[[str, int], Any], padding: Any) -> Shaped[np.ndarray, "kind+1"]:
-        """What `ask(form, role)` says of each, and `padding` last, where the number -1 finds it. Kept under `name`;
-        forms that came since are asked about.
+        """`ask(form, role)` for each pair, followed by `padding`, which index -1 selects. Cached under `name`; only new
+        pairs are evaluated.
         """
         known = self._answers.get(name)
         have = 0 if known is None else len(known) - 1
@@ -92,10 +98,10 @@ class Forms:
 
 @dataclass(frozen=True)
 class Side:
-    """The rows or the columns of a batch of maps: what stands at each position of each text.
+    """The rows or the columns of a batch of maps: the token or word at each position of each text.
 
-    `roles` says what a position is; -1 is padding. `tell_forms` tells forms apart when a question about them is first
-    asked: it gives them, and the number of each position's, -1 on padding. `texts` is what is annotated on the words of
+    `roles` has the role of each position; -1 is padding. `tell_forms` is called when a test first needs forms: it
+    returns the distinct forms and, per position, the number of its form, -1 on padding. `texts` has the annotation of
     each text. Word k is the k-th position of role WORD, unless `make_word_of` says which word each position belongs to,
     as where positions are tokens. `origin` is the place in the text of the first position. Where positions are words,
     `places` are their tokens: the first, and the first one after them.
@@ -111,18 +117,18 @@ class Side:
 
     @cached_property
     def lengths(self) -> Float64[np.ndarray, "batch"]:
-        """Positions of each text, padding not counted."""
+        """The number of positions of each text, without padding."""
         lengths: Float64[np.ndarray, "batch"] = (self.roles >= 0).sum(1).astype(np.float64)
         return lengths
 
     @cached_property
     def padded(self) -> bool:
-        """Whether some text is shorter than others."""
+        """Whether some text is shorter than the longest."""
         return bool((self.roles < 0).any())
 
     @property
     def width(self) -> int:
-        """Positions of the longest text: the size of the padded axis."""
+        """The number of positions of the longest text: the size of the padded axis."""
         return int(self.roles.shape[1])
 
     @cached_property
@@ -147,7 +153,7 @@ class Side:
 
     @property
     def kinds(self) -> Sequence[tuple[str, int]]:
-        """Different (form, role), each once: those of the positions, and perhaps of earlier batches."""
+        """The distinct (form, role) pairs of the positions, and perhaps of earlier batches."""
         return self._forms[0].kinds
 
     @property
@@ -156,7 +162,7 @@ class Side:
         return self._forms[1]
 
     def answers(self, name: str, ask: Callable[[str, int], Any], padding: Any) -> Shaped[np.ndarray, "batch position"]:
-        """What `ask(form, role)` says of each position, and `padding` on padding. `name` stands for the question."""
+        """`ask(form, role)` for each position, and `padding` on padding. The answers are cached under `name`."""
         forms, positions = self._forms
         answers: Shaped[np.ndarray, "batch position"] = forms.answers(name, ask, padding)[positions]
         return answers
@@ -166,7 +172,7 @@ class Side:
         return Side(self.roles[:, start:stop], lambda: (self._forms[0], self.positions[:, start:stop]), origin=self.origin + start)
 
     def chosen(self, name: str, test: Test) -> Bool[np.ndarray, "batch position"]:
-        """True where `test(form, role)` holds; False on padding. Kept under `name`, since every layer asks again."""
+        """True where `test(form, role)` holds; False on padding. Cached under `name`, since every layer needs it."""
         if name not in self._kept:
             if isinstance(test, RoleTest):
                 table = np.array([*(test("", role) for role in range(ROLES)), False])
@@ -179,7 +185,7 @@ class Side:
         return found
 
     def mask(self, name: str, test: Test, device: torch.device) -> Bool[torch.Tensor, "batch position"]:
-        """The same as a tensor on a device."""
+        """As `chosen`, as a tensor on a device."""
         key = (name, device)
         if key not in self._kept:
             self._kept[key] = to_device(self.chosen(name, test), device)
@@ -201,7 +207,9 @@ class Side:
         return found
 
     def row_groups(self, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "batch rows position"]:
-        """1 where a position is text, and for each group of rows of `needs` where it belongs to that, else 0."""
+        """Indicators per position: 1 for text, and 1 for each group of rows of `needs` that the position belongs to,
+        else 0.
+        """
         key = (tuple(name for name, _ in needs.rows), device, "row groups")
         if key not in self._kept:
             chosen = [self.chosen("all", ANY), *(self.chosen(name, test) for name, test in needs.rows)]
@@ -210,7 +218,7 @@ class Side:
         return groups
 
     def index(self, name: str, test: Test, device: torch.device) -> tuple[Int[torch.Tensor, "n"], Int[torch.Tensor, "n"]]:
-        """The text and the position of everything chosen, as tensors on a device."""
+        """The texts and the positions where a test holds, as tensors on a device."""
         key = (name, device, "index")
         if key not in self._kept:
             self._kept[key] = tuple(to_device(axis, device) for axis in self.chosen(name, test).nonzero())
@@ -219,9 +227,9 @@ class Side:
 
 
 class TokenMaps(NamedTuple):
-    """The maps between tokens that maps between words are made of: a word's row is the mean over its tokens, a column
-    their sum. Words are given by their first token, and the first one after it. Without maps there are the scores that
-    weights can be worked out from.
+    """Maps between tokens from which maps between words are computed: a word's row is the mean over its tokens, its
+    column their sum. A word is given by its first token and the first token after it. Without maps, `scores` hold what
+    the weights can be computed from.
     """
 
     weights: Float[torch.Tensor, "batch head query key"] | None
@@ -236,16 +244,16 @@ class TokenMaps(NamedTuple):
 class MapBatch:
     """The attention maps of one site. Padded rows and columns hold weight 0.
 
-    `maps` are the weights, or makes them when a measure first asks for `weights`; they are None where only the
-    statistics of rows are known: `rows` then, within the `reach` of each row, and `even_rows` for a head that attends
-    evenly. `scores`, if a measure needs them, are what its weights can be worked out from, and `value` the vectors that
-    rows are made of, where they are known. `tokens`, where maps between
-    words can be had so, is what they are made of: a measure that needs little of them reads it instead. `index` is the
-    site's number in `layout`; `visible` says which positions a row may attend to, where the model's mask is known
-    (None: all, or all up to its own for a decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap
-    weights of each text's document. `shared` is one dictionary for all layers of the batch: what depends on the texts
-    and on what is visible, but not on the weights, is worked out once and kept there. `documents` are those the texts
-    belong to, and `slices` the numbers of these documents' slices.
+    `maps` are the weights, or a function that makes them when a measure first reads `weights`. They are None if only
+    the statistics of rows are known: these are in `rows`, within the `reach` of each row, and in `even_rows` for a head
+    that attends evenly. `scores`, if a measure needs them, are what weights can be computed from, and `value` the value
+    vectors, if they are known. `tokens` are the maps between tokens that maps between words are computed from: a
+    measure that needs only a part of them reads `tokens` instead. `index` is the site's number in `layout`; `visible`
+    says which positions a row may attend to, where the model's mask is known (None: all, or all up to its own for a
+    decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap weights of each text's document. `shared`
+    is one dictionary for all layers of the batch: what depends on the texts and on what is visible, but not on the
+    weights, is computed once and cached there. `documents` are those the texts belong to, and `slices` the numbers of
+    these documents' slices.
     """
 
     index: int
@@ -270,7 +278,7 @@ class MapBatch:
     def weights(self) -> Float[torch.Tensor, "batch head query key"]:
         """The maps; an error if only the statistics of their rows are known."""
         if self.maps is None:
-            raise ValueError("these maps were not made: a measure that reads them must not declare row needs")
+            raise ValueError("these maps were not computed: a measure that reads maps must not declare row needs")
         return self.maps() if callable(self.maps) else self.maps
 
     @property
@@ -281,14 +289,16 @@ class MapBatch:
         return self.weights.device if self.tokens is None else self.tokens.rows.device
 
     def later(self) -> Later:
-        """A way to get rows of these maps when they are gone. It usually holds much less than the maps."""
+        """A function that computes rows of these maps again after they are freed. It usually holds much less than the
+        maps.
+        """
         if self.again is not None:
             return self.again()
         weights = self.weights
         return lambda start, stop: weights[:, :, start:stop]
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for all layers of this kind that see the same."""
+        """The result of `make`, computed once for all layers of this kind with the same visible positions."""
         key = (name, self.site.kind, id(self.visible), self.reach)
         if key not in self.shared:
             self.shared[key] = (make(), self.visible)  # the mask is kept, so that its id stays its own
@@ -296,7 +306,9 @@ class MapBatch:
         return value
 
     def prepared(self, name: Hashable, make: Callable[[Side, Side, torch.device], T]) -> T:
-        """What `make` gives of the sides, made once for all layers of this kind: what depends on the texts alone."""
+        """The result of `make` for the two sides, computed once for all layers of this kind, since it depends only on
+        the texts.
+        """
         key = ("prepared", name, self.site.kind)
         if key not in self.shared:
             self.shared[key] = make(self.queries, self.keys, self.device)
@@ -328,7 +340,7 @@ class MapBatch:
 
 
 def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]], texts: Sequence[Annotation] = ()) -> Side:
-    """A side from one list of forms and one list of roles a text."""
+    """A side from a list of forms and a list of roles per text."""
     padded = pad([np.array(row, dtype=np.int8) for row in roles])
     return Side(padded, lambda: tell_apart(padded, forms), tuple(texts))
 
@@ -342,9 +354,11 @@ def pad(rows: Sequence[Int[np.ndarray, "position"]]) -> Int[np.ndarray, "batch p
 
 
 def tell_apart(roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequence[str]]) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
-    """The different (form, role) of texts, in the order in which they are met, and the number of each position's."""
+    """The distinct (form, role) pairs of texts in the order of their first occurrence, and the number of each
+    position's pair.
+    """
     kinds: defaultdict[tuple[str, int], int] = defaultdict()
-    kinds.default_factory = kinds.__len__  # what is met for the first time gets the next number
+    kinds.default_factory = kinds.__len__  # a pair that occurs for the first time gets the next number
     present = roles >= 0
     positions = np.full(roles.shape, -1)
     positions[present] = list(map(kinds.__getitem__, zip(chain.from_iterable(forms), roles[present].tolist(), strict=True)))
@@ -353,8 +367,9 @@ def tell_apart(roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequenc
 
 @dataclass(frozen=True)
 class Slope:
-    """`form` is what is made of the gradient g of a weight a: |g|; |a g|; the gradient of the logit, |a (g - sum a g)|;
-    or integrated gradients, |a mean g| over `steps` passes in which all attention is scaled from none to what it is.
+    """How gradients are taken. `form` is the value computed from the gradient g of a weight a: |g|; |a g|; the gradient
+    of the logit, |a (g - sum a g)|; or integrated gradients, |a mean g| over `steps` passes in which all attention is
+    scaled from none to what it is.
 
     Of masked language models `share` of the pieces of each text are masked, as in BERT's training, in `draws`
     different ways. The loss of a text is the mean over what it predicts, or the `sum`.

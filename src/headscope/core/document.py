@@ -23,14 +23,14 @@ class Word:
     space_after: bool = True
 
     def __reduce__(self) -> tuple[type[Word], tuple[object, ...]]:
-        """The word by its fields in order: several times faster than what dataclasses with slots do by themselves."""
+        """Pickle the word as its fields in order: several times faster than the default of dataclasses with slots."""
         return type(self), _fields_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnWord(Word):
-    """A word that stands for one token, drawn at random from a vocabulary: by the number `draw`, of up to 64 bits, and
-    once the vocabulary is known by the `token`.
+    """A word that stands for one token drawn at random from a vocabulary: given by the number `draw`, of up to 64 bits,
+    and by the `token` once the vocabulary is known.
     """
 
     draw: int = 0
@@ -57,7 +57,7 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The sentence as it was written, spaces restored."""
+        """The text of the sentence, with its original spaces."""
         return "".join(word.form + " " * word.space_after for word in self.words).rstrip()
 
 
@@ -73,9 +73,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What a task says of one span of document words, or of two in this order: [start, end), counted from 0.
+    """The labels of one span of document words, or of an ordered pair of spans, in a task. Spans are [start, end),
+    counted from 0.
 
-    There may be several labels (the properties of a proto-role), or none where all are denied.
+    There may be several labels (the properties of a proto-role), or none if all are negated.
     """
 
     task: str
@@ -86,12 +87,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with everything annotated on it. `id` is unique within a corpus: it is the unit that intervals resample.
+    """A text with its annotation. `id` is unique within a corpus. Documents are the unit that intervals resample.
 
     `subset` names the part of a test that the document belongs to, where results are wanted for each (`pro` and
     `anti`); `label` is the class that a classifier should find; `edges` are labelled spans and pairs of spans, for
-    probes. `automatic` names the parser that made the annotation, if nobody corrected it. `metadata` is what else the
-    file says of the document, by name: its genre, its author, the other columns of a table.
+    probes. `automatic` names the parser that made the annotation, if it was not corrected by people. `metadata` has the
+    file's other values for the document, by name: its genre, its author, the other columns of a table.
     """
 
     id: str
@@ -106,8 +107,8 @@ class Document:
 
     @property
     def layers(self) -> set[str]:
-        """What is annotated: `trees`, `constituents`, `parts of speech`, `mentions`, `keyphrases`, `labels`,
-        `edges`, `passages`.
+        """The names of the layers of annotation that the document has: `trees`, `constituents`, `parts of speech`,
+        `mentions`, `keyphrases`, `labels`, `edges`, `passages`.
         """
         trees = any(word.head is not None and word.relation is not None for word in self.words)
         parts = any(word.upos is not None for word in self.words)
@@ -123,7 +124,9 @@ class Document:
         return tuple(chain.from_iterable(sentence.words for sentence in self.sentences))
 
     def part(self, first: int, end: int) -> Document:
-        """Sentences [first, end) with the mentions that lie wholly in them. It keeps the id of the whole document."""
+        """A document of the sentences [first, end), with the mentions that lie wholly in them. It keeps the id of the
+        whole document.
+        """
         start = sum(map(len, self.sentences[:first]))
         stop = start + sum(map(len, self.sentences[first:end]))
         mentions = tuple(

@@ -1,4 +1,6 @@
-"""Hashes of names in place of a random state, so that order and shards change nothing, and sets of names."""
+"""Hashes of names, used in place of a random state so that results do not depend on order or shards; and sets of
+names.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,19 @@ def digest(*parts: object, size: int = 64) -> bytes:
 
 
 def hash64(*parts: object) -> int:
-    """A random number of 64 bits, at least 0, that depends on the key alone (`digest`)."""
+    """A pseudo-random 64-bit number, at least 0, that depends only on the key (`digest`)."""
     return int.from_bytes(digest(*parts, size=8), "little")
 
 
 class DocumentNames:
-    """A set of names, remembered by 64-bit hashes: about 16 bytes a name; collisions are very unlikely."""
+    """A set of names, stored as 64-bit hashes: about 16 bytes per name. Collisions are very unlikely."""
 
     def __init__(self) -> None:
-        self._places = array("Q", bytes(8 * _LEAST))  # 0: nobody's
+        self._places = array("Q", bytes(8 * _LEAST))  # 0: an empty place
         self._count = 0
 
     def add(self, name: str) -> bool:
-        """Remember a name; whether it is new."""
+        """Add a name. Return whether it is new."""
         if self._count >= _FULL * len(self._places):
             self._grow()
         return self._put(hash64(name.encode("utf-8", "surrogatepass")) or 1)
@@ -56,14 +58,14 @@ class DocumentNames:
 
 
 class Unique:
-    """Names of which no two are the same: the second `x` becomes `x#2`."""
+    """Makes names unique: the second `x` becomes `x#2`."""
 
     def __init__(self) -> None:
         self._taken = DocumentNames()
         self._repeated: Counter[str] = Counter()
 
     def of(self, name: str) -> str:
-        """A name, or what it must be called because it was there before."""
+        """The name itself, or a numbered form if it was given before."""
         unique = name
         while not self._taken.add(unique):
             self._repeated[name] += 1

@@ -1,4 +1,4 @@
-"""Names of heads. Everything a person reads counts from 1; only arrays count from 0."""
+"""Names of heads. All texts and tables count from 1; only arrays count from 0."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class HeadId:
 
     @property
     def key(self) -> str:
-        """The name of the head in files, whatever model it is of: `8-10` in an encoder, else with its kind."""
+        """The name of the head in files, for any model: `8-10` in an encoder, else with its kind."""
         return str(HeadId(self.kind, self.layer, self.head))
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], bare: bool | None = None) -> HeadId:
-        """The head that a row of a table is of, by its columns kind, layer and head."""
+        """The head of a row of a table, from its columns kind, layer and head."""
         return cls(row["kind"], row["layer"] - 1, row["head"] - 1, bare)
 
     @classmethod
@@ -53,13 +53,15 @@ class HeadId:
         if kind not in KINDS or not _PLACE.fullmatch(place):
             numbers = re.findall("[0-9]+", place)
             meant = f". Did you mean {'-'.join(numbers)}?" if len(numbers) == 2 and kind in KINDS and "0" not in numbers else ""
-            raise ValueError(f"{name!r} names no head: write layer-head counted from 1, as in 8-10 or cross/3-2{meant}")
+            raise ValueError(f"{name!r} is not the name of a head: write layer-head counted from 1, as in 8-10 or cross/3-2{meant}")
         layer, head = map(int, place.split("-"))
         return cls(kind, layer - 1, head - 1)
 
 
 def find_head(name: str, heads: Iterable[HeadId]) -> HeadId | None:
-    """The head of that name among those of a model, None if it has no such head; without a kind, of the first kind."""
+    """The head of that name in a model; None if the model has no such head. A name without a kind is of the first
+    kind.
+    """
     known = {head: head for head in heads}
     return known.get(HeadId.parse(name, next(iter(known)).kind)) if known else None
 
@@ -82,25 +84,25 @@ class Site:
 
 @dataclass(frozen=True)
 class HeadLayout:
-    """Where each site's heads lie on the flat head axis of a state. What follows from the sites is worked out once,
-    since measures ask for it at every layer.
+    """The positions of each site's heads on the flat head axis of a state. Values derived from the sites are cached,
+    since measures need them at every layer.
     """
 
     sites: tuple[Site, ...]
 
     @cached_property
     def size(self) -> int:
-        """Heads of all sites together."""
+        """The number of heads of all sites."""
         return sum(site.heads for site in self.sites)
 
     @cached_property
     def one_kind(self) -> bool:
-        """Whether all attention is of one kind, so that names of heads need not say which."""
+        """Whether all attention is of one kind, so that names of heads can omit it."""
         return len({site.kind for site in self.sites}) == 1
 
     @property
     def causal(self) -> bool:
-        """Whether all attention is that of a decoder, which sees what came before and nothing after."""
+        """Whether all attention is causal: a decoder's, in which no token sees later ones."""
         return {site.kind for site in self.sites} == {"decoder"}
 
     def slice(self, index: int) -> slice:
@@ -124,7 +126,7 @@ class HeadLayout:
         return kinds
 
     def spelled(self) -> str:
-        """Layers and heads in words: `12 layers × 12 heads`; where there are several kinds of attention, of each."""
+        """Layers and heads in words: `12 layers × 12 heads`; for each kind of attention if there are several."""
         parts = {}
         for kind in self.by_kind():
             sizes = [site.heads for site in self.sites if site.kind == kind]

@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks. Colours and fonts are those of the notebook, whether it is light or dark."""
+"""Small pieces of HTML for notebooks. They take over the notebook's colours and fonts, light or dark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def card(title: str, lines: Sequence[str] = (), inside: str = "", note: str = ""
 
 
 def text(value: str) -> str:
-    """A text in which nothing is read as HTML."""
+    """A text with its HTML characters escaped."""
     return escape(printable(value))
 
 

@@ -1,4 +1,6 @@
-"""The maps that measures can be taken of (METHODS §23): attention weights, norms of what they carry, value zeroing."""
+"""The kinds of maps that measures can read (METHODS §23): attention weights, norms of weighted values, value
+zeroing.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Literal, get_args
 MapName = Literal["weights", "norm", "value-zeroing"]
 MAPS: tuple[MapName, ...] = get_args(MapName)
 WEIGHTS: MapName = "weights"
-# What a run says of its numbers, if they are not of attention weights.
+# The note on the numbers of a run, if they are not of attention weights.
 _SENTENCES: Mapping[str, str] = {
     "norm": (
         "All numbers are of norm maps, not of attention weights: where attention is named, read the norm of what a head carries from a "
@@ -24,5 +26,5 @@ _SENTENCES: Mapping[str, str] = {
 
 
 def map_sentence(name: str) -> str | None:
-    """What a reader must know of the numbers of a run over this map; None for attention weights."""
+    """A note for readers about the numbers of a run over this map; None for attention weights."""
     return _SENTENCES.get(name)

@@ -1,4 +1,4 @@
-"""Numbers for things of which few are different, so that arrays can stand for them."""
+"""Numbers for items with few distinct values, so that arrays of numbers can represent them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Numbering(Generic[T]):
-    """Different items in the order in which this process met them. An item's number is its place among them."""
+    """The distinct items in the order in which this process first saw them. An item's number is its index."""
 
     def __init__(self, *items: T) -> None:
         self.items: list[T] = []

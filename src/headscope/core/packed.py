@@ -1,4 +1,4 @@
-"""Arrays in few bytes: without rows of zeros, and whole numbers as small as their values allow.
+"""Compact arrays: without rows of zeros, and with the smallest integer type that holds the values.
 
 Counts by label, group of documents and head are mostly zeros where a state has seen few documents.
 """

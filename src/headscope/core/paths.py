@@ -1,4 +1,4 @@
-"""Paths: what one leads to, what it is called, and removing files from a folder."""
+"""Paths: what a path leads to, short names of paths, and removing files from a folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_NAMES = ("model", "checkpoint", "final")  # of folders
 
 
 def kind_of(path: str | Path) -> Kind:
-    """What a path leads to, through symbolic links; `unusable` if the system cannot tell."""
+    """The kind of file that a path leads to, through symbolic links; `unusable` if the system cannot determine it."""
     kind = _asked(path)
     return kind if isinstance(kind, str) else "unusable"
 
@@ -47,7 +47,7 @@ def problem_of(path: str | Path, wanted: Literal["file", "folder"] = "file") -> 
     if isinstance(kind, OSError):
         return f"the path cannot be used ({kind.strerror})", _REMEDIES.get(kind.errno or 0, "Check the path and its permissions")
     if isinstance(kind, ValueError):
-        return f"the path cannot be used ({kind})", "Write the path without NUL bytes and other signs that no file name has"
+        return f"the path cannot be used ({kind})", "Write the path without NUL bytes and other characters that file names cannot contain"
     if kind == "missing":
         return f"there is no such {wanted}", "Check the spelling and the working directory"
     if wanted == "folder":
@@ -76,22 +76,24 @@ def remove_matching(folder: Path, pattern: re.Pattern[str]) -> None:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a folder that holds nothing; any other stays, and so does a link to one."""
+    """Remove a folder if it is empty. Keep any other folder, and links to folders."""
     with suppress(OSError):
         folder.rmdir()
 
 
 def printable(text: str) -> str:
-    """Text without lone surrogates, which no file can hold: question marks take their place."""
+    """The text with lone surrogates, which cannot be written to a file, replaced by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def default_folder(*names: str) -> Path:
-    """Where results of these things go if nobody says: `runs/mini-sampler`. `-` is standard input."""
+    """The default folder for results about these models and corpora: `runs/mini-sampler`. `-` is standard input."""
     return Path("runs") / "-".join("stdin" if name == "-" else Path(name).name.split(".")[0] for name in names)
 
 
 def title(path: str) -> str:
-    """The name of a file, a folder or a model: the last part of its path, or two where that is no name."""
+    """The name of a file, a folder or a model: the last part of its path, or the last two if the last one is not a
+    name.
+    """
     parts = [part for part in printable(path).split("/") if part not in ("", ".")]
     return "/".join(parts[-2 if parts[-1:] and parts[-1] in _NO_NAMES else -1 :])

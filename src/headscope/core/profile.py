@@ -1,4 +1,4 @@
-"""Where the time of a run goes, by section. Nothing is measured, and nothing waited for, unless `profiling` is on."""
+"""The time of a run by section. Unless `profiling` is on, no time is measured and no device is waited for."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _WIDTH = 52  # characters of a section's name
 
 
 def settle() -> None:
-    """Wait for what a GPU still has to do, so that its time counts where it was asked for."""
+    """Wait for the pending work of a GPU, so that its time counts for the section that started it."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
 
 class Profile:
-    """Seconds by section. What runs inside a section of another name counts for the inner one alone, so that all
-    sections together are the total. Other threads work at the same time and are not counted.
+    """Seconds per section. The time of a nested section counts only for the inner section, so that the sections add up
+    to the total. Other threads are not counted.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter, wait: Callable[[], None] = settle) -> None:
@@ -93,7 +93,9 @@ def timing(name: str) -> AbstractContextManager[None]:
 
 
 def timed(items: Iterable[T], name: str) -> Iterable[T]:
-    """The items; the time that it takes to make each counts for the section `name`, if a profile is being made."""
+    """Iterate over the items. The time to produce each item counts for the section `name`, if a profile is being
+    made.
+    """
     return items if _active is None else _each(iter(items), name)
 
 

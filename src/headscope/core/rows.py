@@ -1,4 +1,4 @@
-"""What is known of every row of attention without its map: statistics that a kernel adds up while it attends."""
+"""Statistics of rows of attention that a kernel computes while it attends, so that no map is needed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SINK, ENTROPY, LARGEST, FIRST = range(4)  # columns of statistics; those of grou
 
 @dataclass(frozen=True)
 class RowNeeds:
-    """What measures need of a row: the weight on groups of keys, each a name and a test, and on keys at some offsets;
-    over which groups of rows that is summed, beside all of a text; whether they need the weights between the words of
-    each sentence; whether they need the scores of each layer, from which weights can be worked out; and whether they
-    work out all weights, which on a CPU takes longer than to make maps.
+    """The statistics of a row that measures need: the weight on groups of keys, each a name and a test, and on keys at
+    some offsets; the groups of rows over which these are summed, in addition to all rows of a text; whether measures
+    need the weights between the words of each sentence; whether they need the scores of each layer, from which weights
+    can be computed; and whether they compute all weights, which takes longer on a CPU than making maps.
 
-    Its entropy, its largest weight and the mass that a sink takes are always there.
+    The entropy, the largest weight and the mass that a sink takes are always included.
     """
 
     groups: tuple[tuple[str, Test], ...] = ()
@@ -57,7 +57,7 @@ class RowSums:
     """Statistics summed over the rows of each text, and over those of each group of rows of `needs`.
 
     The statistics of a row are 1 minus its sum, the entropy of the row divided by its sum (in nats), its largest
-    weight, and its weight on each group and at each offset of `needs`. Rows of padding count for nothing.
+    weight, and its weight on each group and at each offset of `needs`. Rows of padding are ignored.
     """
 
     needs: RowNeeds
@@ -75,7 +75,7 @@ class RowSums:
         return cls(needs, rows[:, None] @ values)
 
     def over(self, rows: str) -> Float[torch.Tensor, "batch head statistic"]:
-        """Those over a group of rows; `all` are all."""
+        """The sums over a group of rows; `all` is the group of all rows."""
         place = 0 if rows == "all" else 1 + [name for name, _ in self.needs.rows].index(rows)
         return self.values[:, :, place]
 
@@ -90,9 +90,9 @@ class Reach:
 
 @dataclass(frozen=True)
 class AttentionScores:
-    """What attention weights are made of: queries, keys, their scale, what rows can see, how many rows and keys of each
-    text are no padding, and the log-sum-exp of each row. The weight of a pair it can see is e^(score - log). The
-    values that rows are made of come with them where attention was computed, not made up.
+    """What attention weights are computed from: queries, keys, their scale, the positions that rows can see, the
+    numbers of rows and keys of each text without padding, and the log-sum-exp of each row. The weight of a pair it can
+    see is e^(score - log). `value` has the value vectors, except for a constructed baseline such as even attention.
     """
 
     query: Float[torch.Tensor, "batch head query d"]

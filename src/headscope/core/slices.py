@@ -25,7 +25,7 @@ SLICES: Numbering[str] = Numbering(NO_VALUE)
 
 
 def slice_of(document: Document, column: str) -> str:
-    """The slice that a document belongs to, by its value in a column."""
+    """The slice of a document, from its value in a column."""
     value = document.metadata.get(column)
     if value is None and column in _ANY:
         value = _ANY[column](document)
@@ -43,7 +43,7 @@ def numbers_of(slices: Iterable[str]) -> Int64[np.ndarray, "text"]:
 
 
 def in_order(slices: Iterable[str]) -> list[str]:
-    """Slices as people list them: numbers in names by their size, and documents without a value last."""
+    """Slices in natural order: numbers in names by their size, and documents without a value last."""
     return sorted(
         slices, key=lambda name: (name == NO_VALUE, [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)])
     )

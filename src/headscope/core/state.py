@@ -1,4 +1,4 @@
-"""The mergeable state of a measure: named arrays, each declared with how two of them become one."""
+"""The mergeable state of a measure: named arrays, each with a declared way to merge two of them."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ _MERGE: dict[Merge, Callable[[Array, Array], Array]] = {
 
 
 class Pending(Protocol):
-    """What was collected and is not yet part of a state's arrays."""
+    """Collected values that are not yet part of a state's arrays."""
 
     def settle(self, state: State) -> None:
-        """Add it to the arrays."""
+        """Add the values to the arrays."""
 
 
 P = TypeVar("P", bound=Pending)
 
 
 class State:
-    """Arrays with declared merges. Only sums, counts and extremes live here; a mean appears when a table is made.
+    """Arrays with declared merges. A state holds only sums, counts and extremes; means are computed when a table is
+    made.
 
     An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's
     type, `concat` and `keyed` with no rows. `keyed` sums the rows that have the same key, which is the first column,
@@ -60,10 +61,11 @@ class State:
     A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`)
     appear as they are met, and a member that one of two states lacks is taken from the other.
 
-    What is cheaper to add for many batches at once can wait as `pending`: it is added when the arrays are looked at.
+    Values that are cheaper to add for many batches together can wait as `pending`: they are added when the arrays are
+    read.
 
-    A divided state has parts, too: by slice of the corpus a state that has seen the texts of that slice alone. Parts
-    are kept packed but while they grow.
+    A divided state also has parts: for each slice of the corpus, a state that has seen only the texts of that slice.
+    Parts are stored packed, except while they grow.
     """
 
     def __init__(self, arrays: Mapping[str, Array], merges: Mapping[str, Merge], parts: Mapping[str, Packed] | None = None) -> None:
@@ -88,7 +90,7 @@ class State:
         return self._arrays
 
     def pending(self, name: str, make: Callable[[], P]) -> P:
-        """What was collected under a name since the arrays were last looked at, made if there is nothing yet."""
+        """The values collected under a name since the arrays were last read; created if there are none yet."""
         if name not in self._pending:
             self._pending[name] = make()
         return self._pending[name]  # type: ignore[return-value]
@@ -112,13 +114,15 @@ class State:
         return {name: PackedArray.of(array) if self.merges[self._declared(name)] == "sum" else array for name, array in arrays}
 
     def divide(self, start: Callable[[], State]) -> State:
-        """The state itself, which from now on has a part for each slice that it meets; `start` makes neutral ones."""
+        """Return the state itself, which from now on has a part for each slice that occurs; `start` makes neutral
+        parts.
+        """
         self._start = start
         return self
 
     def split(self, slices: Int64[np.ndarray, "row"]) -> Iterator[tuple[State, Int64[np.ndarray, "some"] | slice]]:
-        """Where rows are to be added, given the slice of each, by number: the state itself with all rows, and, if it is
-        divided, the part of each slice with its rows.
+        """The states to which rows must be added, given the slice number of each row: this state with all rows and, if
+        it is divided, the part of each slice with its rows.
         """
         yield self, slice(None)
         if self._start is None:
@@ -131,7 +135,7 @@ class State:
             yield self._growing[name], np.flatnonzero(slices == number)
 
     def copy(self) -> State:
-        """The same in memory of its own."""
+        """A copy that shares no memory with this state."""
         parts = {name: self.part(name).pack() for name in self.parts}
         return State({name: array.copy() for name, array in self.arrays.items()}, self.merges, parts)
 
@@ -143,7 +147,7 @@ class State:
         return self.arrays[name]
 
     def setting(self, name: str) -> Array:
-        """An array that no batch changes, such as how to draw. What is pending is not added for it."""
+        """An array that no batch changes, such as how to draw. Reading it does not add pending values."""
         return self._arrays[name]
 
     def family(self, prefix: str) -> dict[str, Array]:
@@ -151,18 +155,18 @@ class State:
         return {name.removeprefix(prefix): self.arrays[name] for name in sorted(self.arrays) if name.startswith(prefix)}
 
     def member(self, family: str, label: str, make: Callable[[], Array]) -> Array:
-        """A member of a family, made if it is not there yet."""
+        """A member of a family, created if it does not exist yet."""
         name = family + label
         if name not in self.arrays:
             self.arrays[name] = make()
         return self.arrays[name]
 
     def add(self, name: str, rows: Array) -> None:
-        """Merge rows into an array as it is declared to merge."""
+        """Merge rows into an array in the declared way."""
         self.arrays[name] = _MERGE[self.merges[self._declared(name)]](self[name], rows)
 
     def merge(self, other: State) -> State:
-        """A new state that has seen what both have seen."""
+        """A new state that covers the data of both."""
         if self.merges != other.merges:
             raise RunError("states of different measures cannot be merged", "Use one run folder for one specification")
         merged: dict[str, Array] = {}

@@ -1,4 +1,4 @@
-"""What somebody may have meant who named a thing that does not exist."""
+"""Suggestions for a name that does not exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like this one, as a question: `Did you mean nsubj? `; nothing if none is like it."""
+    """The most similar known name as a question: `Did you mean nsubj? `; empty if none is similar."""
     by_lower = {str(each).lower(): str(each) for each in reversed([*known])}
     wanted = name.lower()
     like = get_close_matches(wanted, by_lower, n=1, cutoff=0.6)
@@ -17,12 +17,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def choose_head(name: object, heads: Iterable[object]) -> str:
-    """The remedy for a head that a model does not have: which may have been meant, the first and the last."""
+    """The remedy for a head that a model does not have: a similar head if there is one, the first and the last."""
     names = [str(head) for head in heads]
     return f"{did_you_mean(str(name), names)}Its heads are {names[0]} to {names[-1]}"
 
 
 def choose_from(name: object, known: Iterable[object], lead: str = "Use one of") -> str:
-    """The remedy for an unknown name: what may have been meant, and all that is known after some words."""
+    """The remedy for an unknown name: a similar name if there is one, and the list of all known names."""
     names = [str(each) for each in known]
     return f"{did_you_mean(str(name), names)}{lead} {', '.join(names)}"

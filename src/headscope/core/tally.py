@@ -1,4 +1,6 @@
-"""Counting what was left out, and what was read otherwise than it stands, so that neither happens silently."""
+"""Counts of what was skipped and of what was read differently from how it is written, so that neither happens
+silently.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections import Counter
 
 
 class Tally:
-    """Counts by reason, each with the place of its first case. What is counted under `read` was read all the same."""
+    """Counts by reason, each with the place of its first case. What is counted under `read` was read nevertheless."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -14,7 +16,7 @@ class Tally:
         self.read: set[str] = set()
 
     def add(self, reason: str, where: str = "", n: int = 1, *, read: bool = False) -> None:
-        """Count `n` more for `reason`. `read` says that nothing is left out for this reason."""
+        """Count `n` more for `reason`. With `read`, nothing was skipped for this reason."""
         self.counts[reason] += n
         self.first.setdefault(reason, where)
         if read:
@@ -26,7 +28,7 @@ class Tally:
             self.add(reason, other.first.get(reason, ""), n, read=reason in other.read)
 
     def take(self) -> Tally:
-        """All that was counted, as a tally of its own; this one is empty afterwards."""
+        """All counts, as a new tally; this one is empty afterwards."""
         taken = Tally()
         taken.update(self)
         self.counts.clear()
@@ -46,5 +48,5 @@ class Tally:
         ]
 
     def labelled(self) -> list[tuple[str, str]]:
-        """All lines, each with what happened to what it counts: `read`, or `left out`."""
+        """All lines, each with its label: `read`, or `left out`."""
         return [(label, line) for label, read in (("read", True), ("left out", False)) for line in self.lines(read)]

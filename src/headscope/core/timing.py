@@ -1,4 +1,4 @@
-"""How much of some work is done, and how long the rest of it takes."""
+"""How much of the work is done, and an estimate of the time left."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ WAITED, TOLD = 3.0, 10.0  # seconds of work before the rest is foretold, and of 
 
 
 class TimeLeft:
-    """How long work still takes, by the shares of it that were done at some times.
+    """An estimate of the time left, from the shares of the work done at some times.
 
-    The speed is that of the later half of the time so far: what is slow only at the beginning is forgotten, and a
-    change of speed is followed.
+    The speed is that of the later half of the time so far, so that a slow start is ignored and a change of speed is
+    followed.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -24,7 +24,7 @@ class TimeLeft:
         self.steps = 0  # times that the share has grown
 
     def add(self, share: float) -> None:
-        """Take note of the share that is done now."""
+        """Record the share that is done now."""
         now = self._clock()
         if self._began is None:
             self._began = now
@@ -56,11 +56,11 @@ class TimeLeft:
 
 
 class JobProgress:
-    """How much is done of jobs of unequal costs: the share is told to `progress`, and once to `say` how long the rest
-    takes.
+    """Progress of jobs of unequal costs. `progress` receives the share that is done, and `say` receives one line with
+    the time left.
 
-    `costs` are those of all jobs in order, in a unit of any size; where they are None, `share` gives the share of
-    all work. `say` hears a line if the study takes long, with the `advice` what makes it shorter.
+    `costs` are those of all jobs in order, in a unit of any size; where they are None, `share` gives the share of all
+    work. `say` is called if the study takes long; its line ends with the `advice` on how to make it shorter.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class JobProgress:
         self._number, self._read = 0, (0, 0)
 
     def begin(self, number: int) -> None:
-        """Take note that all jobs before this one are done."""
+        """Record that all jobs before this one are done."""
         self._number = number
         self.tell(0.0, *self._read)
 
     def tell(self, of_job: float, texts: int, tokens: int) -> None:
-        """Take note of the share of the present job that is done, and of the texts and tokens read so far."""
+        """Record the share of the current job that is done, and the texts and tokens read so far."""
         self._read = texts, tokens
         share = self._share() if self._ends is None else self._weighed(self._ends, of_job)
         if share is not None:
@@ -93,7 +93,7 @@ class JobProgress:
         left = self._left
         if self._say is not None and left.steps > 1 and left.elapsed > WAITED:
             if (seconds := left.seconds) is not None and seconds > TOLD:
-                self._say(f"about {spelled(seconds)} left{self._advice}. What is done is kept: --resume goes on with it")
+                self._say(f"about {spelled(seconds)} left{self._advice}. Finished work is kept: --resume continues it")
             self._say = None
 
     def _weighed(self, ends: Sequence[float], of_job: float) -> float:

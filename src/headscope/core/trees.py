@@ -19,14 +19,14 @@ ROOT, NONE = -1, -2  # in place of a governor: the word is the root; it has none
 
 
 class Tag(NamedTuple):
-    """What a tree says of a word, apart from its governor."""
+    """The labels of a word in a tree, apart from its governor."""
 
     relation: str | None = None
     upos: str | None = None
     xpos: str | None = None
 
 
-TAGS = Numbering(Tag())  # number 0: a word of which nothing is said
+TAGS = Numbering(Tag())  # number 0: a word without annotation
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class TreeArrays:
     """Trees over the same words, one row per tree: for each word the number of its tag in `TAGS`, and its governor, an
     index into the words, ROOT or NONE.
 
-    Other processes number tags differently: what is pickled has the tags themselves.
+    Other processes number tags differently, so the pickled form holds the tags themselves.
     """
 
     tags: Int[np.ndarray, "tree word"]
@@ -42,7 +42,7 @@ class TreeArrays:
 
     @classmethod
     def of(cls, trees: Sequence[Sequence[Word | None]], size: int) -> TreeArrays:
-        """Trees over `size` words, each given by the words of a sentence; None is a word of which nothing is said."""
+        """Trees over `size` words, each given by the words of a sentence; None is a word without annotation."""
         found = cls.silent(len(trees), size)
         for row, words in enumerate(trees):
             found.tags[row] = [0 if word is None else TAGS.number(Tag(word.relation, word.upos, word.xpos)) for word in words]
@@ -62,13 +62,13 @@ class TreeArrays:
 
     @classmethod
     def silent(cls, trees: int, size: int) -> TreeArrays:
-        """Trees that say nothing of any word."""
+        """Trees in which no word is annotated."""
         return cls(np.zeros((trees, size), dtype=np.int32), np.full((trees, size), NONE, dtype=np.int32))
 
     @classmethod
     def beside(cls, parts: Iterable[TreeArrays]) -> TreeArrays:
-        """The trees of sentences that follow each other, as trees over the words of all. Where a sentence has fewer,
-        nothing is said of its words.
+        """The trees of consecutive sentences, as trees over the words of all. If a sentence has fewer trees, its words
+        have no annotation there.
         """
         parts = list(parts)
         count = max((len(part) for part in parts), default=0)
@@ -94,12 +94,12 @@ class TreeArrays:
         return int(self.tags.shape[1])
 
     def filled(self, count: int) -> TreeArrays:
-        """So many trees, the last of which say nothing where there are fewer."""
+        """Exactly `count` trees; missing trees are filled up with trees without annotation."""
         return self if len(self) == count else TreeArrays.joined([self, TreeArrays.silent(count - len(self), self.size)])
 
     @classmethod
     def joined(cls, trees: Sequence[TreeArrays]) -> TreeArrays:
-        """Trees over the same words, those of one after those of the other."""
+        """The trees of both, which must be over the same words."""
         return cls(np.concatenate([one.tags for one in trees]), np.concatenate([one.heads for one in trees]))
 
     def within(self, size: int) -> TreeArrays:
@@ -108,7 +108,9 @@ class TreeArrays:
         return TreeArrays(self.tags[:, :size], np.where((heads < NONE) | (heads >= size), np.int32(NONE), heads))
 
     def select(self, places: Int[np.ndarray, "kept"]) -> TreeArrays:
-        """The trees over the words at these places, which ascend; those whose governor is not among them have none."""
+        """The trees over the words at these positions, in ascending order; words whose governor is not among them have
+        none.
+        """
         heads = self.heads[:, places]
         if not len(places):
             return TreeArrays(self.tags[:, places], heads)

@@ -38,16 +38,16 @@ __all__ = [
 
 
 def read(*texts: Any, format: str | None = None, on_error: OnError = "raise", **columns: str) -> Corpus:
-    """The corpus in these files, in this order, or of texts in memory.
+    """Read a corpus from files, in the given order, or from texts in memory.
 
-    Files are named; `sampler` names the corpus that comes with headscope, `repeats:50x32` 32 random sequences of 50
-    tokens, each written twice, `needles:96x40` 40 texts of up to 96 words with a fact hidden in each, `-` standard
-    input, a folder the files in it. Texts in memory are a list of strings or of dicts (`text`, `id`, as in JSON lines),
-    a table of pandas, polars or Arrow, a dataset of Hugging Face, spaCy `Doc`s, or token lists of `conllu`
-    (docs/corpora.md). `columns` are the names that a table has for `text`, `id`, `label` and others; further columns
-    are metadata.
+    A name is a file, or one of: `sampler`, the corpus that comes with headscope; `repeats:50x32`, 32 random sequences
+    of 50 tokens, each written twice; `needles:96x40`, 40 texts of up to 96 words with a fact hidden in each; `-`,
+    standard input; a folder, for the files in it. Texts in memory are a list of strings or of dicts (`text`, `id`, as
+    in JSON lines), a table of pandas, polars or Arrow, a dataset of Hugging Face, spaCy `Doc`s, or token lists of
+    `conllu` (docs/corpora.md). `columns` are the names that a table has for `text`, `id`, `label` and others; further
+    columns are metadata.
 
-    The format follows from the file names unless it is named. With `on_error="skip"`, bad sentences are left out and
+    The format follows from the file names unless it is given. With `on_error="skip"`, invalid sentences are skipped and
     counted in `Corpus.skipped` instead of raising a CorpusError.
 
     >>> import headscope as hs
@@ -65,10 +65,10 @@ def read(*texts: Any, format: str | None = None, on_error: OnError = "raise", **
         return corpus_of(texts[0], columns, on_error)
     names = list(texts[0]) if len(texts) == 1 and not isinstance(texts[0], str | Path) else list(texts)
     if wrong := [name for name in names if not isinstance(name, str | Path)]:
-        raise HeadscopeError(f"{type(wrong[0]).__name__} is no name of a file", "Name files, or give one list or table of texts")
+        raise HeadscopeError(f"{type(wrong[0]).__name__} is not the name of a file", "Name files, or give one list or table of texts")
     if (generated := repeats(names) or needles(names)) is not None:
         if format is not None:
-            raise HeadscopeError(f"{names[0]} is made and not read, so that it has no format {format!r}", "Leave the format out")
+            raise HeadscopeError(f"{names[0]} is generated, not read, so it has no format {format!r}", "Leave the format out")
         return generated
     resolved = resolve(names, format)
     both = {**resolved.columns, **columns}

@@ -1,6 +1,6 @@
-"""Annotation that a parser made and nobody corrected: how a CoNLL-U file says so, and how results do.
+"""Automatic annotation, made by a parser and not corrected: how CoNLL-U files and results mark it.
 
-A document, a file or a result that says nothing about it is taken to be annotated by people, or not at all.
+Documents, files and results without a mark are assumed to be annotated by people, or not annotated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ KEY = "annotation"  # of the comment in CoNLL-U files: # annotation = automatic;
 _WORD = "automatic"
 _PARTLY = f"partly {_WORD}"
 _UNNAMED = "a parser without a name"
-SOUGHT = KEY.encode()  # what a file must hold if it has such a comment
+SOUGHT = KEY.encode()  # bytes that a file with such a comment must contain
 
 
 def mark(parser: str) -> str:
@@ -24,7 +24,7 @@ def mark(parser: str) -> str:
 
 
 def parser_of(value: str) -> str | None:
-    """The parser that such a value names; None for any other value."""
+    """The parser named by such a value; None for any other value."""
     word, _, parser = value.partition(";")
     return parser.strip() or _UNNAMED if word.strip().casefold() == _WORD else None
 
@@ -37,7 +37,7 @@ def summed_up(parsers: Iterable[str | None]) -> str | None:
 
 
 def joined(summaries: Iterable[str | None]) -> str | None:
-    """The same of several corpora of which this is said."""
+    """One summary from the summaries of several corpora."""
     parsers: list[str | None] = []
     for summary in summaries:
         word, _, names = (summary or "").partition("; ")
@@ -47,14 +47,14 @@ def joined(summaries: Iterable[str | None]) -> str | None:
 
 
 def short(summary: str) -> str:
-    """As a signature has it: `automatic(spaCy-3.8.18)`."""
+    """The form in signatures: `automatic(spaCy-3.8.18)`."""
     word, _, names = summary.partition("; ")
     parsers = dict.fromkeys(name.partition(";")[0].strip().replace(" ", "-").replace("|", "-") for name in names.split(" / "))
     return f"{word.replace(' ', '-')}({'+'.join(parsers)})"
 
 
 def sentence(summary: str) -> str:
-    """In plain words, as findings begin with it."""
+    """The sentence with which findings begin."""
     word, _, names = summary.partition("; ")
     some = "Some of the annotation" if word == _PARTLY else "The annotation"
     return (
@@ -64,7 +64,7 @@ def sentence(summary: str) -> str:
 
 
 class Marks:
-    """Where documents begin while a file is read, and the parser of each.
+    """Tracks, while a file is read, where documents begin and which parser annotated each.
 
     A mark belongs to the document in which it stands, most of all at its head. One before the first `# newdoc` holds
     from there on.
@@ -76,7 +76,7 @@ class Marks:
         self._standing: str | None = None
 
     def take(self, block: LineBlock) -> bool:
-        """Take in the comments of a block, and say whether a document begins with it."""
+        """Process the comments of a block. Return whether a document begins with it."""
         named = any(comment.key in ("newdoc", "newdoc id") for comment in block.comments)
         begins = named or (bool(block.rows) and not self.declared)
         self.declared = self.declared or named
@@ -90,7 +90,7 @@ class Marks:
 
 
 def marks(path: Path) -> Iterator[str | None]:
-    """The parser of every document of a file, or None, found without reading its sentences."""
+    """The parser of every document of a file, or None, without reading its sentences."""
     state, parser, begun = Marks(), None, False
     for block in blocks(lines(path)):
         begins = state.take(block)

@@ -1,4 +1,4 @@
-"""The validator behind `headscope corpus check`: every problem of a CoNLL-U or CoNLL-2012 file in one go."""
+"""The validator behind `headscope corpus check`: all problems of a CoNLL-U or CoNLL-2012 file in one pass."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from headscope.corpora.spool import spool_of
 from headscope.errors import CorpusError, HeadscopeError
 
 LEVELS = (1, 2, 3)
-_PATIENCE = 100  # unreadable rows before a file is taken for something else
+_PATIENCE = 100  # unreadable rows after which a file is considered to have another format
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A broken rule and its place; `line` and `sentence_id` are None where there is none to name."""
+    """A violated rule and its place; `line` and `sentence_id` are None if unknown."""
 
     path: Path
     line: int | None
@@ -48,7 +48,7 @@ class Finding:
 
     @property
     def note(self) -> bool:
-        """Whether it may be right all the same."""
+        """Whether it is only a note: the file may be correct."""
         return RULES[self.rule].note
 
     def __str__(self) -> str:
@@ -60,14 +60,14 @@ class Finding:
 
 
 def _short(text: str, most: int = 500) -> str:
-    """What is quoted from a file may be as long as the file."""
+    """The text shortened, since a quotation from a file may be as long as the file."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] = ()) -> list[Finding]:
-    """The broken rules of CoNLL-U and CoNLL-2012 files up to a level, in the order of files and lines."""
+    """The rule violations in CoNLL-U and CoNLL-2012 files up to a level, in the order of files and lines."""
     if level not in LEVELS:
-        raise HeadscopeError(f"there is no level {level}", f"Take one of {', '.join(map(str, LEVELS))}")
+        raise HeadscopeError(f"there is no level {level}", f"Use one of {', '.join(map(str, LEVELS))}")
     for name in ignore:
         if name not in RULES:
             close = " or ".join(get_close_matches(name, RULES))
@@ -88,7 +88,7 @@ def _is_conll2012(path: Path) -> bool:
 
 @dataclass
 class _Collecting(Source):
-    """A source that keeps the flaws of its file."""
+    """A source that collects the flaws of its file."""
 
     flaws: list[Flaw] = field(default_factory=list)
 
@@ -112,7 +112,7 @@ def _unreadable(path: Path, error: CorpusError) -> Finding:
 
 
 class _Checker:
-    """One file being checked, and what carries over from one sentence to the next."""
+    """The check of one file, with the state that carries over between sentences."""
 
     def __init__(self, path: Path, level: int, sentence_ids: dict[str, str]) -> None:
         self._path = path
@@ -121,7 +121,7 @@ class _Checker:
         self._starts: list[int] = []
         self._ids: list[str | None] = []
         self._readable = self._unreadable = 0
-        self._comments: list[Comment] = []  # parted from their sentence by a blank line
+        self._comments: list[Comment] = []  # separated from their sentence by a blank line
         self._metadata = Metadata(path.name, sentence_ids)
         self._keyphrases = KeyphraseCheck()
         self._enhanced = Enhanced()
@@ -138,7 +138,7 @@ class _Checker:
         except CorpusError as error:
             return [_unreadable(self._path, error)]
         if self._unreadable and not self._readable:
-            return [Finding(self._path, None, None, FORMAT.name, "no row has ten columns, so this is no CoNLL-U file", FORMAT.remedy)]
+            return [Finding(self._path, None, None, FORMAT.name, "no row has ten columns, so this is not a CoNLL-U file", FORMAT.remedy)]
         if self._level > 1:
             for part in (self._keyphrases, self._enhanced, self._mentions):
                 self._problems += part.finish()
@@ -181,7 +181,7 @@ class _Checker:
             yield from faults
             yield from root_problems(sentence.words)
             yield from self._enhanced.sentence(sentence)
-            # Without a tree of sound words there is nothing that level 3 could judge.
+            # Level 3 needs a valid tree.
             nodes = tree(sentence.words) if not faults else []
         yield from self._mentions.sentence(sentence, nodes)
         if self._level > 2:

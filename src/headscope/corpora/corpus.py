@@ -25,31 +25,31 @@ from headscope.corpora.spool import MEMORY, ONCE, spool_of
 from headscope.errors import CorpusError, HeadscopeError
 
 OnError = Literal["raise", "skip"]
-_MARKED = ("conllu", "conllx")  # formats that can say that their annotation is a parser's
+_MARKED = ("conllu", "conllx")  # formats that can mark automatic annotation
 _Stamp = tuple[int, int, int, int]
-_REMEDY = "Read it again once it stays as it is; work that was begun on it starts afresh with --overwrite"
+_REMEDY = "Read it again when it no longer changes; work already begun on it must be restarted with --overwrite"
 
 
 class Corpus:
     """Documents from files, or from memory. Ids are unique: the second document `x` is named `x#2`.
 
-    `skipped` tells what the last iteration, complete or not, skipped.
+    `skipped` counts what the last iteration, complete or not, skipped.
     """
 
     def __init__(self, paths: tuple[Path, ...], format: str, on_error: OnError = "raise", columns: Mapping[str, str] | None = None) -> None:
         """`columns` are the names that tables have for `text`, `id` and others."""
         if on_error not in ("raise", "skip"):
-            raise HeadscopeError(f"on_error is {on_error!r}", "Take raise or skip")
+            raise HeadscopeError(f"on_error is {on_error!r}", "Use raise or skip")
         if columns and format not in PAIRED:
-            problem = f"columns are named ({', '.join(columns)}), and {format} has none that could be named"
+            problem = f"columns are named ({', '.join(columns)}), and {format} has no columns to name"
             raise HeadscopeError(problem, f"Name columns of {', '.join(PAIRED)} files, or of tables in memory")
         self.paths = paths
         self.format = format
         self.on_error = on_error
         self.columns = dict(columns or {})
-        self.passed_over: tuple[Path, ...] = ()  # files of a folder that are no corpora
+        self.passed_over: tuple[Path, ...] = ()  # files of a folder that are not corpora
         self.skipped = Tally()
-        self._spools = [spool for path in paths if (spool := spool_of(path)) is not None]  # which last as long as the corpus
+        self._spools = [spool for path in paths if (spool := spool_of(path)) is not None]  # temporary files are kept as long as the corpus
         self._memory: tuple[Document, ...] | None = None
         self._meter = Meter(())
         self._watch = Watch(self._as_hashed)
@@ -62,7 +62,7 @@ class Corpus:
         return corpus
 
     def __iter__(self) -> Iterator[Document]:
-        # A tally of its own for each iteration, so that an older one still running does not write into this one's.
+        # A separate tally for each iteration, so that an older iteration that still runs does not write into it.
         self.skipped = self.new_tally()
         self._meter = Meter(self._files)
         self._watch.begin(self._files)
@@ -70,25 +70,25 @@ class Corpus:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What the corpus is called in specifications: its files, `-` for standard input, or `memory`."""
+        """The names of the corpus in specifications: its files, `-` for standard input, or `memory`."""
         if self._memory is not None:
             return (MEMORY,)
         spools = ((path, spool_of(path)) for path in self.paths)
         return tuple(with_columns(str(path), self.columns) if spool is None else spool.called for path, spool in spools)
 
     def new_tally(self) -> Tally:
-        """A tally for one pass, with what is known before it."""
+        """A tally for one pass, with what is known before the pass."""
         tally = Tally()
         for spool in self._spools:
             if spool.once:
                 tally.add(ONCE, spool.whole, read=True)
         for path in self.passed_over:
-            tally.add("files of a folder passed over: their names tell no format, or another", printable(path.name))
+            tally.add("files of a folder skipped: their names show no format, or another one", printable(path.name))
         return tally
 
     @property
     def share(self) -> float | None:
-        """How much of the files the last iteration has read so far, from 0 to 1; None in memory."""
+        """The share of the files that the last iteration has read so far, from 0 to 1; None in memory."""
         return self._meter.share if self._memory is None else None
 
     @cached_property
@@ -97,7 +97,7 @@ class Corpus:
         return self.format in PAIRED and all(PAIRED[self.format](path, self.columns) for path in self.paths)
 
     def layers(self, wanted: set[str]) -> set[str]:
-        """Which of the wanted layers (`trees`, `mentions`, `labels`) there are; it reads on until it has seen all."""
+        """The requested layers (`trees`, `mentions`, `labels`) that the corpus has; it is read until all are found."""
         present: set[str] = set()
         for document in () if self.format in PLAIN else self:
             present |= document.layers & wanted
@@ -121,7 +121,7 @@ class Corpus:
             return digest_of_all
         sha = hashlib.sha256()
         for document in self._memory:
-            # Without its last fields, where they say nothing: such hashes are older than the fields.
+            # Without the last fields if they are empty: hashes from before these fields stay the same.
             older = 0 if document.metadata else 1 if document.automatic else 2
             fields = astuple(document)
             sha.update(json.dumps(fields[: len(fields) - older], sort_keys=True).encode() + b"\n")
@@ -134,7 +134,7 @@ class Corpus:
             return summed_up(document.automatic for document in self._memory)
         if self.format not in _MARKED:
             return None
-        # Nearly all files have no mark, and the pass that hashes them has seen it.
+        # Nearly all files have no mark, which is known from the pass that hashed them.
         return summed_up(mark for path in self.paths for mark in (marks(path) if self._digests[path][1] else (None,)))
 
     @cached_property
@@ -146,7 +146,9 @@ class Corpus:
         return digests
 
     def _as_hashed(self, path: Path) -> bool:
-        """Whether a file still has the content that was hashed; False if it was not hashed, or not alone."""
+        """Whether a file still has the content that was hashed; False if it was not hashed, or only together with
+        others.
+        """
         return path in self.__dict__.get("_digests", {}) and digest(path)[0] == self._digests[path][0]
 
     @property
@@ -174,7 +176,7 @@ class Corpus:
             raise CorpusError(whole, None, f"there is no document in it (read as {self.format})", "Check the file and its format")
 
     def check(self, path: Path) -> None:
-        """An error if a file is not as it was when the corpus was first looked at."""
+        """Raise an error if a file has changed since it was first read."""
         self._watch.check(path)
 
 
@@ -186,14 +188,16 @@ def _unique(documents: Iterator[Document]) -> Iterator[Document]:
 
 
 class Watch:
-    """Files as they were when first looked at. `same` says of a file that looks changed whether its content is not."""
+    """Detects changes of files. `same` tells whether a file that looks changed still has the same content."""
 
     def __init__(self, same: Callable[[Path], bool]) -> None:
         self._same = same
         self._stamps: dict[Path, _Stamp] = {}
 
     def begin(self, paths: Sequence[Path]) -> None:
-        """Remember files that are now to be read; an error if a known one has changed, or if others are there."""
+        """Remember the files that are read now. Raise an error if a known one has changed, or if files were added or
+        removed.
+        """
         known = bool(self._stamps)
         for path in paths:
             if known and path not in self._stamps:
@@ -201,7 +205,7 @@ class Watch:
             self.check(path)
 
     def check(self, path: Path) -> None:
-        """An error if a file has changed since it was first looked at."""
+        """Raise an error if a file has changed since it was first read."""
         now = _stamp(path)
         before = self._stamps.get(path, now)
         if now != before and (now is None or not self._same(path)):
@@ -213,7 +217,7 @@ class Watch:
 def _stamp(path: Path) -> _Stamp | None:
     try:
         status = path.stat()
-    except OSError:  # whoever opens it says why
+    except OSError:  # opening it will raise the error
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 

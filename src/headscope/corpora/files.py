@@ -21,16 +21,16 @@ from headscope.errors import CorpusError
 COMPRESSIONS = (".gz", ".xz")
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
-_READ = 1 << 16  # bytes whose lines are made together
+_READ = 1 << 16  # bytes that are split into lines together
 LONGEST_LINE = 1 << 26  # bytes: whole books fit
-_PIECE = 1 << 16  # bytes that a line is read by where it may come in pieces
-_LONGEST_WORD = 1 << 20  # bytes between two spaces there
-_ARRAYS = 1 << 28  # bytes that an .npz may unpack to whatever its size
-UNPACKED, RATIO = 1 << 24, 300  # what may come out of a compressed file whatever its size; and beyond it, how many times its size
+_PIECE = 1 << 16  # bytes per read if lines may come in pieces
+_LONGEST_WORD = 1 << 20  # bytes without white space, if lines may come in pieces
+_ARRAYS = 1 << 28  # bytes to which any .npz may unpack
+UNPACKED, RATIO = 1 << 24, 300  # bytes to which any compressed file may unpack; beyond them, the largest allowed ratio to its size
 
 
 class Line(NamedTuple):
-    """A numbered line without its line end. `invalid` says which byte is not UTF-8."""
+    """A numbered line without its line end. `invalid` names the byte that is not UTF-8."""
 
     number: int
     text: str
@@ -41,14 +41,14 @@ _Raw = tuple[int, int, bytes]  # the number of a line, how many of its bytes cam
 
 
 class Meter:
-    """How far the reading of some files has come, in bytes on disk: what a progress bar shows."""
+    """The progress of reading some files, in bytes on disk, for a progress bar."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._total = sum(path.stat().st_size for path in paths if kind_of(path) == "file")
         self._passed = 0.0
         self._current: IO[bytes] | None = None
         self._reached = 0  # in the file that is being read
-        self._waiting: tuple[Iterator[Line], float] = (iter(()), 0.0)  # lines that were read and are not used yet, and bytes of each
+        self._waiting: tuple[Iterator[Line], float] = (iter(()), 0.0)  # lines that were read but not used yet, and bytes of each
 
     def enter(self, raw: IO[bytes]) -> None:
         """Follow a file that is now being read."""
@@ -56,13 +56,13 @@ class Meter:
         self._reached = 0
 
     def wait(self, lines: Iterator[Line], count: int) -> None:
-        """Know that so many lines were read at once, and are used as the iterator gives them."""
+        """Note that this many lines were read together; they count as the iterator yields them."""
         if self._current is not None:
             before, self._reached = self._reached, self._current.tell()
             self._waiting = lines, (self._reached - before) / max(1, count)
 
     def leave(self) -> None:
-        """Count the followed file as far as it was read."""
+        """Add the bytes that were read of the followed file."""
         if self._current is not None and not self._current.closed:
             self._passed += self._here(self._current)
         self._current = None
@@ -82,7 +82,7 @@ class Meter:
 def require_file(path: Path) -> None:
     """Raise CorpusError unless `path` is a regular file: a corpus is read more than once."""
     if kind_of(path) == "folder":
-        whole = "a folder is read as a whole if it holds texts (.txt) and their keys (.key, .uncontr, .contr or .ann)"
+        whole = "a folder is read as a whole if it contains texts (.txt) and their keys (.key, .uncontr, .contr or .ann)"
         raise CorpusError(path, None, "this is a directory", f"Name the files in it, for example {path}/*.conllu; {whole}")
     if problem := problem_of(path):
         raise CorpusError(path, None, *problem)
@@ -90,7 +90,7 @@ def require_file(path: Path) -> None:
 
 @contextmanager
 def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
-    """The decompressed bytes of a file; whatever goes wrong while reading them becomes a CorpusError."""
+    """The decompressed bytes of a file; errors while reading them become a CorpusError."""
     require_file(path)
     try:
         with path.open("rb") as raw:
@@ -104,8 +104,8 @@ def opened(path: Path, meter: Meter | None = None) -> Iterator[IO[bytes]]:
     except EOFError:
         raise CorpusError(path, None, f"the {path.suffix} data ends too early", "Copy or download the file again") from None
     except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        remedy = "Copy or download the file again, or take the suffix off its name if it is not compressed"
-        raise CorpusError(path, None, f"this is not sound {path.suffix} data ({error})", remedy) from None
+        remedy = "Copy or download the file again, or remove the suffix from its name if it is not compressed"
+        raise CorpusError(path, None, f"this is not valid {path.suffix} data ({error})", remedy) from None
     except OSError as error:
         raise CorpusError(path, None, f"the file cannot be read ({error.strerror or error})", "Check its permissions") from None
 
@@ -129,7 +129,7 @@ def lines(path: Path, meter: Meter | None = None, empty: bool = False, pieces: b
 
 
 def _whole(stream: IO[bytes], path: Path) -> Iterator[list[Line]]:
-    """All lines of a file, those that are read at once together."""
+    """All lines of a file, split in large chunks."""
     number, held, size = 1, list[bytes](), 0
     while chunk := stream.read1(_READ):  # type: ignore[attr-defined]  # all streams here are buffered
         end = chunk.rfind(b"\n") + 1
@@ -148,7 +148,7 @@ def _whole(stream: IO[bytes], path: Path) -> Iterator[list[Line]]:
 
 def _split(raw: bytes, number: int, path: Path) -> list[Line]:
     """The lines in some bytes, the first of which has that number."""
-    if len(raw) > LONGEST_LINE and (raw.find(b"\n") + 1 or len(raw)) > LONGEST_LINE:  # later lines came at once, and are shorter
+    if len(raw) > LONGEST_LINE and (raw.find(b"\n") + 1 or len(raw)) > LONGEST_LINE:  # later lines are shorter
         raise _too_long(path, number)
     if number == 1:
         raw = raw.removeprefix(_BOM)
@@ -176,7 +176,7 @@ def _decoded_pieces(stream: IO[bytes], path: Path) -> Iterator[tuple[Line]]:
 
 
 def _pieces(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
-    """Lines in pieces. A piece of white space within a line is left out: it would look like a blank line."""
+    """Lines in pieces. A piece that is only white space within a line is dropped: it would look like a blank line."""
     number, before, held, filled = 1, 0, b"", False
     for read in iter(partial(stream.readline, _PIECE), b""):
         held += read
@@ -197,14 +197,14 @@ def _pieces(stream: IO[bytes], path: Path) -> Iterator[_Raw]:
 
 
 def check_archive(path: Path) -> None:
-    """Refuse an .npz whose arrays unpack to absurdly more than its size; what is no archive is not judged."""
+    """Refuse an .npz whose arrays unpack to absurdly more than its size; files that are not archives pass."""
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
         return
     if unpacked > max(_ARRAYS, RATIO * path.stat().st_size):
-        raise CorpusError(path, None, f"its arrays would unpack to {unpacked:,} bytes", "Check that it is what you think it is")
+        raise CorpusError(path, None, f"its arrays would unpack to {unpacked:,} bytes", "Check that this is the right file")
 
 
 def content_hash(paths: Iterable[Path]) -> str:
@@ -213,7 +213,7 @@ def content_hash(paths: Iterable[Path]) -> str:
 
 
 def joint_hash(digests: Sequence[str]) -> str:
-    """One hash for several: of the list of them, or the only one itself."""
+    """One hash for several: that of their list, or the hash itself if there is only one."""
     return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
@@ -230,7 +230,7 @@ def _decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
 
 
 class _Unpacking(io.RawIOBase):
-    """What comes out of a compressed file, as long as it is not absurdly more than went in."""
+    """The decompressed stream of a file; an error if it is absurdly larger than the file."""
 
     def __init__(self, inner: IO[bytes], raw: IO[bytes], path: Path) -> None:
         self._inner, self._raw, self._path = inner, raw, path
@@ -244,8 +244,8 @@ class _Unpacking(io.RawIOBase):
         buffer[: len(piece)] = piece
         self._passed += len(piece)
         if self._passed > UNPACKED and self._passed > RATIO * self._raw.tell():
-            problem = f"it unpacks to more than {RATIO} times its size, as no text does"
-            raise CorpusError(self._path, None, problem, "Unpack it yourself if you know what is in it")
+            problem = f"it unpacks to more than {RATIO} times its size, which no text does"
+            raise CorpusError(self._path, None, problem, "Unpack it first if you trust it")
         return len(piece)
 
 
@@ -258,7 +258,7 @@ def _decoded(number: int, raw: bytes, before: int = 0) -> Line:
 
 
 def digest(path: Path, sought: bytes = b"") -> tuple[str, bool]:
-    """SHA-256 of the decompressed content, and whether it holds the bytes `sought`, in one pass."""
+    """SHA-256 of the decompressed content, and whether it contains the bytes `sought`, in one pass."""
     sha, holds, end = hashlib.sha256(), False, b""
     with opened(path) as stream:
         while chunk := stream.read(_CHUNK):

@@ -1,4 +1,4 @@
-"""The formats by name, and which one a file suggests by its name and, if needed, by its first lines."""
+"""The formats by name, and guessing the format of a file from its name and, if needed, its first lines."""
 
 from __future__ import annotations
 
@@ -79,31 +79,31 @@ _NAMES = {
     "*.feather": "arrow",
     "*.spacy": "docbin",
 }
-_LINES = 20  # enough to get past a heading
+_LINES = 20  # bytes: enough to skip a heading
 
 
 def by_name(path: Path) -> str | None:
-    """The format that a file's name alone stands for."""
+    """The format that a file's name indicates."""
     name = base_name(path).lower()
     return next((format for pattern, format in _NAMES.items() if fnmatchcase(name, pattern)), None)
 
 
 def guess_format(path: Path) -> str:
-    """The format that a file's name stands for, unless its first lines show another; of a folder what lies in it."""
+    """The format that a file's name indicates, unless its first lines show another; for a folder, from its files."""
     if kind_of(path) == "folder" and (folder := folder_format(path)) is not None:
         return folder
     if (format := by_name(path)) is not None:
         return sniffed(path, format)
     known = ", ".join(f"{pattern} ({format})" for pattern, format in _NAMES.items())
     remedy = f"Name one with --corpus-format: {', '.join(READERS)}"
-    raise CorpusError(path, None, f"the name does not tell the format; known are {known}", remedy)
+    raise CorpusError(path, None, f"the name does not show the format; known names are {known}", remedy)
 
 
 def common_format(paths: tuple[Path, ...], format: str | None) -> str:
-    """The format named, or the one that all files agree on."""
+    """The given format, or the common format of all files."""
     if format is not None:
         if format not in READERS:
-            raise HeadscopeError(f"there is no format {format!r}", choose_from(format, READERS, "Take one of"))
+            raise HeadscopeError(f"there is no format {format!r}", choose_from(format, READERS, "Use one of"))
         for path in paths if format not in KEYS else ():
             require_file(path)
         return format
@@ -117,13 +117,13 @@ def common_format(paths: tuple[Path, ...], format: str | None) -> str:
 
 
 def sniffed(path: Path, format: str) -> str:
-    """The format of a file whose name stands for `format`; that one if its first lines say nothing against it."""
+    """The format of a file whose name indicates `format`: that one, unless its first lines contradict it."""
     rules = _RULES.get(format, {})
     if not rules:
         return format
     try:
         texts = [line.text for line in islice(lines(path, pieces=format == "text"), _LINES) if line.text.strip()]
-    except HeadscopeError:  # which reading will report
+    except HeadscopeError:  # reading the file will report the error
         return format
     return next((other for other, looks in rules.items() if texts and looks(texts)), format)
 

@@ -1,6 +1,6 @@
-"""What a corpus can be named by: files, folders, `sampler`, `-` for standard input; and names of columns in a file.
+"""Names of corpora: files, folders, `sampler`, `-` for standard input; and names of columns in a file.
 
-`posts.csv?text=body&id=post` is the file posts.csv, whose column `body` holds the text.
+`posts.csv?text=body&id=post` is the file posts.csv with the text in the column `body`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from headscope.corpora.spool import INPUT, standard_input
 from headscope.errors import CorpusError, HeadscopeError
 
 SAMPLER = "sampler"
-REPEATS, NEEDLES = "repeats:", "needles:"  # begin the names of corpora of repeated sequences, and of texts with needles
-_SAVED, _SPLITS = "state.json", "dataset_dict.json"  # of a dataset that Hugging Face's `datasets` saved, and of several
+REPEATS, NEEDLES = "repeats:", "needles:"  # prefixes of the names of corpora of repeated sequences, and of texts with needles
+_SAVED, _SPLITS = "state.json", "dataset_dict.json"  # of a dataset saved by Hugging Face's `datasets`, and of several
 _QUERY = "Write columns as in posts.csv?text=body&id=post"
 
 
 class Resolved(NamedTuple):
-    """Files to read, the columns that are named, and files of folders that are skipped."""
+    """The files to read, the named columns, and the files of folders that are skipped."""
 
     paths: tuple[Path, ...]
     columns: dict[str, str]
@@ -36,8 +36,8 @@ class Resolved(NamedTuple):
 
 
 def resolve(names: Sequence[str | Path], format: str | None = None) -> Resolved:
-    """The files meant: `sampler` stands for the corpus in the package, `-` for standard input, a folder for the files
-    in it or, where these are texts with keys, for itself.
+    """The files that names refer to. `sampler` is the corpus in the package, `-` standard input. A folder stands for
+    its files, or for itself if it contains texts with keys.
     """
     if not names:
         raise HeadscopeError("no corpus is named", f"Name files, or `{SAMPLER}` for the corpus that comes with headscope")
@@ -67,7 +67,7 @@ def resolve(names: Sequence[str | Path], format: str | None = None) -> Resolved:
 
 
 def names_files(texts: object) -> bool:
-    """Whether something names files: a path, or a list of paths or of names of files. A list of any other strings is
+    """Whether an argument names files: a path, or a list of paths or file names. A list of other strings is a list of
     texts.
     """
     if isinstance(texts, str | Path):
@@ -79,25 +79,25 @@ def names_files(texts: object) -> bool:
         return True
     if any(there):
         file, text = texts[there.index(True)], texts[there.index(False)]
-        problem = f"{quoted(str(file))} is the name of a file, and {quoted(text)} is not"
-        raise HeadscopeError(problem, 'Give the names of files only, or texts only; as {"text": ...} anything is a text')
+        problem = f"{quoted(str(file))} is the name of a file, but {quoted(text)} is not"
+        raise HeadscopeError(problem, 'Give only file names, or only texts; {"text": ...} is always a text')
     return False
 
 
 def _exists(name: str) -> bool:
-    """Whether a string names something that can be read."""
+    """Whether a string names an existing file or another input."""
     if name in (SAMPLER, INPUT) or is_generated(name):
         return True
     return bool(name.strip()) and kind_of(split_columns(name)[0]) not in ("missing", "unusable")
 
 
 def is_generated(name: str | Path) -> bool:
-    """Whether a name is that of a corpus that is made, not read."""
+    """Whether a name is that of a generated corpus."""
     return str(name).startswith((REPEATS, NEEDLES))
 
 
 def split_columns(name: str) -> tuple[str, dict[str, str]]:
-    """The path in a name, and the columns that follow it after a question mark, unless a file is called that."""
+    """The path in a name, and the columns after its question mark, unless a file has the whole name."""
     bare, mark, query = name.rpartition("?")
     if not mark or kind_of(name) != "missing" or kind_of(bare) != "file":
         return name, {}
@@ -113,7 +113,7 @@ def with_columns(name: str, columns: Mapping[str, str]) -> str:
 
 
 def _require(path: Path) -> None:
-    """An error if there is nothing to read, which says what to do with a text."""
+    """Raise an error if there is nothing to read. Its remedy also covers texts given in place of files."""
     if kind_of(path) == "missing" and " " in path.name:
         remedy = "Check the spelling and the working directory. Give texts as a list in Python, or as standard input (--corpus -)"
         raise CorpusError(path, None, "there is no such file", remedy)
@@ -122,8 +122,8 @@ def _require(path: Path) -> None:
 
 
 def _members(folder: Path, format: str | None) -> tuple[list[Path], list[Path]]:
-    """The files of a folder that make a corpus, by name, and those that do not: the ones whose names stand for a
-    format, or for that format if it is named.
+    """The files of a folder that belong to the corpus, by name, and the others. Files belong to it if their names
+    indicate a format, or the given format.
     """
     try:
         inside = sorted(path for path in folder.iterdir() if kind_of(path) == "file" and not path.name.startswith("."))
@@ -141,7 +141,7 @@ def _members(folder: Path, format: str | None) -> tuple[list[Path], list[Path]]:
         chosen = inside
     if not chosen:
         more = f", or one of the folders in it: {', '.join(parts[:5])}" if parts else ""
-        problem = "no file in this folder has a name that tells a format"
+        problem = "no file in this folder has a name that shows its format"
         raise CorpusError(folder, None, problem, f"Name files{more}, or a format with --corpus-format")
     return chosen, [path for path in inside if path not in chosen]
 

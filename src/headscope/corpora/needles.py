@@ -1,8 +1,8 @@
-"""A short fact hidden in a longer text, and a question for it at the end: the corpus `needles:96x40` (METHODS §22).
+"""Texts with a short hidden fact and a question about it at the end: the corpus `needles:96x40` (METHODS §22).
 
 The text is made of consecutive sentences of the sampler. The fact, the needle, is the sentence "The secret words of
 Clara: marble lantern tunnel." The question repeats its beginning, "The secret words of Clara:", so that a language
-model that goes on as the text did before gives the answer.
+model that continues as before gives the answer.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.inputs import NEEDLES, SAMPLER, resolve
 from headscope.errors import HeadscopeError
 
-COUNT = 40  # texts, where the name does not say how many
+COUNT = 40  # texts, if the name gives no count
 DEPTHS = (0, 25, 50, 75, 100)  # percent of the text before the needle, in turn
-ANSWER = "answer"  # the metadata that holds the right answer
+ANSWER = "answer"  # the metadata field with the right answer
 SHORTEST = 24  # words of a text: needle and question have 15
 _NAME = re.compile(r"needles:([0-9]{1,6})(?:x([0-9]{1,6}))?(?::([0-9]{1,3}(?:,[0-9]{1,3})*))?(?:@([0-9]{1,9}))?")
 _REMEDY = (
@@ -37,20 +37,20 @@ _THINGS = (
 
 
 def needles(paths: Iterable[str | Path]) -> Corpus | None:
-    """The corpus `needles:LENGTH`, with `xCOUNT`, `:DEPTHS` in percent and `@SEED` if they are given; None for names of
-    files.
+    """The corpus `needles:LENGTH`, with `xCOUNT`, `:DEPTHS` in percent and `@SEED` if they are given; None for file
+    names.
     """
     names = [str(path) for path in paths]
     if not any(name.startswith(NEEDLES) for name in names):
         return None
     if len(names) > 1:
-        raise HeadscopeError(f"{', '.join(names)}: texts with needles are a corpus of their own", "Name one corpus only")
+        raise HeadscopeError(f"{', '.join(names)}: texts with needles must be the only corpus", "Name one corpus only")
     match = _NAME.fullmatch(names[0])
     length, count, depths, seed = match.groups() if match is not None else ("0", None, None, None)
     percent = tuple(map(int, depths.split(","))) if depths else DEPTHS
     size, texts = int(length), int(count or COUNT)
     if size < SHORTEST or texts < 1 or max(percent) > 100:
-        problem = f"{names[0]!r} does not tell how long texts are ({SHORTEST} words or more), how many, and depths from 0 to 100"
+        problem = f"{names[0]!r} does not give the length of texts ({SHORTEST} words or more), their number, and depths from 0 to 100"
         raise HeadscopeError(problem, _REMEDY)
     most = sum(map(len, _sentences())) // 2
     if size > most:
@@ -78,7 +78,7 @@ def _document(length: int, depth: int, number: int, seed: int) -> Document:
     question = [*map(Word, ("The", "secret", "words", "of")), Word(person, space_after=False), Word(":")]
     needle = (*question, *map(Word, things[:-1]), Word(things[-1], space_after=False), Word("."))
     context = _context(length - len(needle) - len(question), rng)
-    # The first sentence stays first: what stands at the very beginning is attended to as a sink.
+    # The first sentence stays first: the first tokens of a text attract attention as a sink.
     before = max(1, round(depth / 100 * len(context)))
     parts = [*context[:before], needle, *context[before:], tuple(question)]
     start = sum(map(len, context[:before]))
@@ -89,7 +89,7 @@ def _document(length: int, depth: int, number: int, seed: int) -> Document:
 
 
 def _context(room: int, rng: random.Random) -> list[tuple[Word, ...]]:
-    """Consecutive sentences, at most `room` words, from a place that is drawn; the first one is cut if it is longer."""
+    """Consecutive sentences of at most `room` words in all, from a random place; the first is cut if it is longer."""
     every = _sentences()
     place = rng.randrange(len(every))
     chosen = [every[place][:room]]

@@ -1,7 +1,7 @@
-"""Corpora of what is in memory: lists of texts, tables, datasets, parsed documents.
+"""Corpora from objects in memory: lists of texts, tables, datasets, parsed documents.
 
-Whatever has no trees is copied to JSON lines, and read from there like any file: one entry a document, keys sorted,
-so that the hash depends neither on the order of columns nor on the kind of table.
+Objects without trees are copied to JSON lines, which are read like any file: one entry per document, with sorted keys,
+so that the hash depends neither on the order of columns nor on the type of table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def corpus_of(texts: Any, columns: Mapping[str, str], on_error: OnError = "raise
     if texts is None or isinstance(texts, Mapping | bytes | set | frozenset | int | float):
         splits = f"; it has {', '.join(map(str, texts))}" if isinstance(texts, Mapping) else ""
         remedy = "Give one of its values" if _package(texts) == "datasets" else f"Give {_KINDS}"
-        raise HeadscopeError(f"{_kind(texts)} is no corpus{splits}", remedy)
+        raise HeadscopeError(f"{_kind(texts)} is not a corpus{splits}", remedy)
     if _package(texts) == "datasets" and hasattr(texts, "with_format"):
         return _dataset(texts, columns, on_error)
     if hasattr(texts, "__arrow_c_stream__") and hasattr(texts, "columns" if hasattr(texts, "columns") else "schema"):
@@ -45,12 +45,12 @@ def corpus_of(texts: Any, columns: Mapping[str, str], on_error: OnError = "raise
     if _is_doc(texts) or _is_token_list(texts) or isinstance(texts, Document):
         texts = [texts]
     if not isinstance(texts, Iterable):
-        raise HeadscopeError(f"{_kind(texts)} is no corpus", f"Give {_KINDS}")
+        raise HeadscopeError(f"{_kind(texts)} is not a corpus", f"Give {_KINDS}")
     return _listed(texts, columns, on_error)
 
 
 def _listed(texts: Iterable[Any], columns: Mapping[str, str], on_error: OnError) -> Corpus:
-    """The corpus of a list, or of anything that is gone through like one: what its first item is decides."""
+    """The corpus of a list or another iterable; the type of its first item decides how it is read."""
     once = _once(texts)
     items = iter(texts)
     whole = f"the {'stream' if once else 'list'}"
@@ -65,7 +65,7 @@ def _listed(texts: Iterable[Any], columns: Mapping[str, str], on_error: OnError)
         entries: _Entries = ({"text": item} if isinstance(item, str) else item for item in every)
         return _entries_corpus(entries, whole, "item", columns, on_error, once)
     if columns:
-        raise HeadscopeError(f"columns are named ({', '.join(columns)}) for items that are {_kind(first)}", "Leave them out")
+        raise HeadscopeError(f"columns are named ({', '.join(columns)}) for items that are {_kind(first)}", "Omit them")
     if kind == "a conllu TokenList":
         spool = Spool("memory.conllu", "the token lists", once=once).write(item.serialize().encode() for item in every)
         return Corpus((spool.path,), "conllu", on_error)
@@ -83,7 +83,7 @@ def _spacy(docs: Iterable[Any]) -> Iterator[Document]:
 
 
 def _dataset(dataset: Any, columns: Mapping[str, str], on_error: OnError) -> Corpus:
-    """The corpus of a dataset of Hugging Face: its Arrow table, or the rows of one that is streamed."""
+    """The corpus of a Hugging Face dataset: its Arrow table, or the rows of a streamed one."""
     if hasattr(dataset, "num_rows"):
         batches = (batch for table in dataset.with_format("arrow").iter(1000) for batch in table.to_batches())
         return _entries_corpus(rows(batches), "the dataset", "row", columns, on_error, once=False)
@@ -103,7 +103,7 @@ def _entries_corpus(entries: _Entries, whole: str, unit: str, columns: Mapping[s
     if first is None:
         raise HeadscopeError(f"{whole} is empty", "Give at least one text")
     if not columns and not text_fields(first) and token_field(first) is None:
-        problem = f"{whole} has no column that holds a text: {quoted(list(first), 400)}"
+        problem = f"{whole} has no column with a text: {quoted(list(first), 400)}"
         raise HeadscopeError(problem, f'Name it, as in headscope.read(table, text="body"), or call it {NAMES}')
     lines = (_line(entry, columns, number, whole, unit) for number, entry in enumerate(chain([first], entries), 1))
     spool = Spool("text", whole, unit, once=once).write(lines)
@@ -111,7 +111,7 @@ def _entries_corpus(entries: _Entries, whole: str, unit: str, columns: Mapping[s
 
 
 def _line(entry: Mapping[str, object], columns: Mapping[str, str], number: int, whole: str, unit: str) -> bytes:
-    """An entry as a line of JSON. What has no value is left out, but for the text."""
+    """An entry as a line of JSON. Keys without a value are omitted, except for the text."""
     values = {str(name): plain(value) for name, value in entry.items()}
     try:
         values = dict(renamed(values, columns, number))
@@ -137,7 +137,7 @@ def _package(value: object) -> str:
 
 
 def _once(texts: object) -> bool:
-    """Whether something can be gone through only once."""
+    """Whether an iterable can be read only once."""
     return isinstance(texts, Iterator) or type(texts).__name__ == "RecordBatchReader"
 
 

@@ -1,7 +1,6 @@
-"""The control for trees: every sentence gets the trees of other sentences of its length, one per draw.
+"""The control for trees: every sentence gets trees of other sentences of the same length, one per draw.
 
-What a head still gets right then, it gets right because of where words tend to stand, not because of which words
-they are.
+What a head still gets right with these trees is due to typical positions of words, not to the words themselves.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from headscope.core.trees import TreeArrays
 from headscope.stats.bootstrap import GOLDEN, mix
 
 DRAWS = 8  # permutations of the trees
-LOOK = 100_000  # sentences whose trees are permuted: later ones get a tree of these, too
+LOOK = 100_000  # sentences whose trees are permuted: later sentences also get a tree of these
 
 
 class Trees:
     """The trees of a corpus, permuted within each length: per draw, every tree goes to exactly one other sentence.
 
     A draw puts the trees of one length in the order of a hash of their sentences' names, and gives each sentence the
-    next tree in that circle. So a draw depends on the set of sentences and the seed, not on their order or on who
-    asks. A tree that is alone with its length is permuted with those of the nearest length, if that is near enough.
+    next tree in that circle. So a draw depends only on the set of sentences and the seed, not on their order. A tree
+    that is the only one of its length is permuted with those of the nearest length, if that is near enough.
     """
 
     def __init__(self, documents: Iterable[Document], seed: int = 0) -> None:
@@ -41,7 +40,9 @@ class Trees:
             self._circles.update(dict.fromkeys(lengths, circle))
 
     def partners(self, document: Document) -> list[TreeArrays]:
-        """For each sentence other trees, one per draw, cut or filled up to its length; no tree where there is none."""
+        """Trees of other sentences for each sentence, one per draw, cut or padded to its length; None if there is
+        none.
+        """
         return [self._partners(name, sentence.words) for name, sentence in _named(document)]
 
     def _partners(self, name: str, words: Sequence[Word]) -> TreeArrays:
@@ -66,7 +67,7 @@ class _Circle:
         np.put_along_axis(self._next, order, np.roll(order, -1, 1), 1)
 
     def partners(self, key: int) -> TreeArrays:
-        """The trees that the sentence of that key gets, one per draw; one outside of the circle shares those of a
+        """The trees that the sentence of this key gets, one per draw; a sentence outside the circle shares those of a
         sentence inside.
         """
         chosen = self._next[:, self._number.get(key, key % len(self._trees))]
@@ -74,18 +75,18 @@ class _Circle:
 
 
 def _together(counts: Mapping[int, int]) -> list[list[int]]:
-    """Lengths whose trees are permuted together: one length, or near ones where a tree would be alone."""
+    """Groups of lengths whose trees are permuted together: one length, or near ones if a tree would be alone."""
 
     def alone(lengths: list[int]) -> bool:
         return sum(counts[size] for size in lengths) == 1
 
     joined: list[list[int]] = []
-    for size in sorted(counts):  # a tree that is alone goes with the next length
+    for size in sorted(counts):  # a single tree joins the next length
         if joined and alone(joined[-1]) and _near(joined[-1][-1], size):
             joined[-1].append(size)
         else:
             joined.append([size])
-    for before, lengths in pairwise(joined):  # or with the one before
+    for before, lengths in pairwise(joined):  # or the previous one
         if alone(lengths) and _near(before[-1], lengths[0]):
             before += lengths
     return [lengths for lengths in joined if not alone(lengths)]

@@ -1,4 +1,4 @@
-"""One file while it is read: what happens to a fault in it, and what is counted about it."""
+"""One file while it is read: how its faults are handled, and what is counted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from headscope.corpora.files import Line, Meter, base_name, lines
 from headscope.corpora.spool import spool_of
 from headscope.errors import CorpusError
 
-_DIGITS = 9  # that a number has at most
+_DIGITS = 9  # the largest number of digits of a number
 
 
 class Flaw(Exception):
-    """A fault in one unit of a file. `kind` is what it is counted under; `problem` and `remedy` are for the message."""
+    """A fault in one unit of a file. `kind` is its name in tallies; `problem` and `remedy` are for the message."""
 
     def __init__(self, line: int, kind: str, problem: str, remedy: str) -> None:
         self.line = line
@@ -28,7 +28,7 @@ class Flaw(Exception):
 
 @dataclass
 class Source:
-    """A corpus file, whether its faults stop the reading or are left out, and the tally of what was left out.
+    """A corpus file, whether its faults raise errors or are skipped, and the tally of what was skipped.
 
     `columns` are the names that a table has for `text`, `id` and others; `unit` is what faults are counted by.
     """
@@ -43,36 +43,40 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What documents without an id are named after; bytes of a file name that are no text become question marks."""
+        """The name from which documents without an id are named; bytes of a file name that are not text become question
+        marks.
+        """
         return printable(base_name(self.path))
 
     def lines(self, empty: bool = False, pieces: bool = False) -> Iterator[Line]:
-        """The lines of the file, which must have some unless it may be `empty`; long ones in `pieces`, if so asked."""
+        """The lines of the file. An empty file is an error unless `empty`; with `pieces`, long lines come in pieces."""
         self._read.append(lines(self.path, self.meter, empty, pieces))
         return self._read[-1]
 
     def close(self) -> None:
-        """Close the file if it is still open, as it is where a reader gave up in the middle of it."""
+        """Close the file if it is still open, for example after a reader stopped in the middle of it."""
         for reader in self._read:
             reader.close()
 
     def where(self, line: int) -> str:
-        """A place in the file, without its folder: tallies are printed in reports that travel."""
+        """A place in the file, without the folder, since tallies are printed in reports that are shared."""
         spool = spool_of(self.path)
         return f"{self.unit} {line} of {self.path.name}" if spool is None else f"{spool.unit} {line} of {spool.whole}"
 
     def note(self, reason: str, line: int, n: int = 1, *, read: bool = False) -> None:
-        """Count something that is no fault, or that follows from one reported; `read` if nothing is left out for it."""
+        """Count something that is not a fault, or that follows from a reported one; `read` if nothing is skipped for
+        it.
+        """
         self.tally.add(reason, self.where(line), n, read=read)
 
     def report(self, flaw: Flaw, unit: str = "sentences") -> None:
-        """Raise a CorpusError for the flaw or, when faults are skipped, count one `unit` as left out."""
+        """Raise a CorpusError for the flaw or, if faults are skipped, count one `unit` as skipped."""
         if not self.skip:
-            remedy = f"{flaw.remedy}, or pass --on-error skip to leave such {unit} out"
+            remedy = f"{flaw.remedy}, or pass --on-error skip to skip such {unit}"
             if (spool := spool_of(self.path)) is not None:
                 raise CorpusError(spool.whole, flaw.line, flaw.problem, remedy, spool.unit) from None
             raise CorpusError(self.path, flaw.line, flaw.problem, remedy, self.unit) from None
-        self.note(f"{unit} left out: {flaw.kind}", flaw.line)
+        self.note(f"{unit} skipped: {flaw.kind}", flaw.line)
 
 
 def sound(line: Line) -> str:
@@ -83,11 +87,13 @@ def sound(line: Line) -> str:
 
 
 def natural(text: str) -> int | None:
-    """The number written in plain digits, None if it is anything else (int() would also take `+1`, `1_0` and `١`)."""
+    """The number that is written in plain digits, None for any other text (int() would also accept `+1`, `1_0` and
+    `١`).
+    """
     return int(text) if len(text) <= _DIGITS and text.isascii() and text.isdigit() else None
 
 
 def quoted(value: object, limit: int = 60) -> str:
-    """A value as an error message shows it: quoted and not too long."""
+    """A value for an error message: quoted and shortened."""
     shown = repr(value)
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."

@@ -1,7 +1,7 @@
-"""Copies of texts that are in no file: lists, tables and streams, and standard input, in a temporary folder.
+"""Temporary copies of texts that are not in a file: lists, tables, streams and standard input.
 
-A run reads its corpus more than once. A copy is what all passes read, so that texts that are changed in memory
-meanwhile change nothing, and a stream of any size takes no memory. It is removed when the last corpus of it is.
+A run reads its corpus more than once. All passes read the copy, so that later changes of texts in memory have no
+effect, and a stream of any size needs no memory. The copy is removed together with the last corpus that uses it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 
 from headscope.errors import HeadscopeError
 
-INPUT = "-"  # what standard input is called
-MEMORY = "memory"  # what texts in memory are called
+INPUT = "-"  # the name of standard input
+MEMORY = "memory"  # the name of texts in memory
 ONCE = "streams copied to a temporary file, since texts are read more than once"
 _CHUNK = 1 << 20
 
 
 class Spool:
-    """A temporary file. `whole` is what it is a copy of, `unit` what its lines are of that, `called` its name in
-    specifications; `once` says that the original could be read once only.
+    """A temporary file. `whole` names the original, `unit` the items of it that the lines are, `called` is its name in
+    specifications; `once` tells whether the original can be read only once.
     """
 
     def __init__(self, name: str, whole: str, unit: str = "line", called: str = MEMORY, once: bool = False) -> None:
@@ -36,7 +36,7 @@ class Spool:
         _SPOOLS[self.path] = self
 
     def write(self, pieces: Iterable[bytes]) -> Spool:
-        """Write the file, which must not be empty."""
+        """Write the file; an error if it would be empty."""
         try:
             with self.path.open("wb") as file:
                 for piece in pieces:
@@ -59,7 +59,7 @@ def spool_of(path: Path) -> Spool | None:
 
 
 def standard_input() -> Path:
-    """The file that holds what came from standard input, which is copied when it is first asked for."""
+    """The file with the contents of standard input, which is copied on first use."""
     return _copied(sys.stdin).path
 
 

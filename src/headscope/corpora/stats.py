@@ -1,4 +1,4 @@
-"""What is in a corpus, counted in one pass."""
+"""Counts over a corpus, made in one pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headscope.corpora.resolution.mentions import antecedents, governors, head_w
 
 @dataclass
 class Distribution:
-    """Counts of whole numbers. Every summary is NaN while there are none."""
+    """Counts of whole numbers. Every summary is NaN if there are none."""
 
     counts: Counter[int] = field(default_factory=Counter)
 
@@ -48,11 +48,11 @@ class Distribution:
         return low + (place - below) * (high - low)
 
     def share(self, values: Iterable[int]) -> float:
-        """The share of the numbers that are among `values`, which are all different."""
+        """The share of the numbers that are among `values`, which must be distinct."""
         return sum(self.counts[value] for value in values) / self.n if self.counts else math.nan
 
     def _ranked(self, rank: int) -> int:
-        """The number at a place, from 0, of all in ascending order."""
+        """The number at a place, from 0, in ascending order."""
         for value in sorted(self.counts):
             rank -= self.counts[value]
             if rank < 0:
@@ -61,7 +61,7 @@ class Distribution:
 
 
 class Offsets(Distribution):
-    """How far from each word its head stands, in words: positive to the right, negative to the left."""
+    """The offsets from words to their heads, in words: positive to the right, negative to the left."""
 
     @classmethod
     def merged(cls, parts: Iterable[Offsets]) -> Offsets:
@@ -78,7 +78,7 @@ class Offsets(Distribution):
 
     @property
     def distances(self) -> Distribution:
-        """The same without direction."""
+        """The offsets without direction."""
         absolute = Distribution()
         for value, n in self.counts.items():
             absolute.counts[abs(value)] += n
@@ -86,7 +86,7 @@ class Offsets(Distribution):
 
     @property
     def usual(self) -> int:
-        """The most frequent offset, of ties the nearest, and the right one before the left; 0 if there is none."""
+        """The most frequent offset; of ties the nearest, then the one to the right; 0 if there is none."""
         return min(self.counts, key=lambda value: (-self.counts[value], abs(value), -value), default=0)
 
 
@@ -149,7 +149,7 @@ def is_punctuation(word: Word) -> bool:
 
 @dataclass
 class KeyphraseStats:
-    """Keyphrases by document and by length in words; `found` are those that the text holds, in whatever case."""
+    """Keyphrases by document and by length in words; `found` are those that occur in the text, in any case."""
 
     per_document: Distribution = field(default_factory=Distribution)
     lengths: Distribution = field(default_factory=Distribution)
@@ -187,7 +187,7 @@ class Edges:
 class Stats:
     """Counts over all documents. `lengths` are of sentences, `offsets` of the heads of each relation (roots have none).
 
-    `parsers` made the annotation, None standing for people; `labels` are of documents; `skipped` is the reader's tally.
+    `parsers` made the annotation, with None for people; `labels` are of documents; `skipped` is the reader's tally.
     """
 
     documents: int = 0
@@ -222,7 +222,7 @@ class Stats:
 
     @property
     def entities(self) -> int:
-        """The number of entities, told apart by document."""
+        """The number of entities, counted per document."""
         return self.coreference.entities
 
     @property
@@ -232,7 +232,7 @@ class Stats:
 
     @property
     def dependencies(self) -> Offsets:
-        """The offsets of all heads; those of punctuation, which are a matter of convention, are left out."""
+        """The offsets of all heads except those of punctuation, which are a matter of convention."""
         return Offsets.merged(offsets for relation, offsets in self.offsets.items() if relation != "punct")
 
     def add(self, document: Document) -> None:

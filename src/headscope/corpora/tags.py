@@ -34,7 +34,7 @@ _SIGNS = string.punctuation + "“”‘’«»…"
 
 
 def tagging_of(names: Iterable[str]) -> Tagging:
-    """What tags of these names say of words, or most likely do."""
+    """The kind of tagging that tags of these names express, or most likely do."""
     named = frozenset(names)
     return "keyphrases" if named <= PHRASE_TAGS else "upos" if named <= UPOS else "xpos"
 
@@ -45,14 +45,13 @@ def tags_in(document: Document, tagging: Tagging) -> Sequence[str | None]:
 
 
 def phrase_tags(document: Document) -> list[str]:
-    """B, I or O for each word: every place where a keyphrase stands, whatever its case, the longest first.
+    """B, I or O for each word: all occurrences of keyphrases, in any case, the longest first.
 
-    Signs before the first word and after the last, which running text does not part from them, do not count: `(data
-    mining),`.
+    Punctuation attached to the first or the last word is ignored: `(data mining),`.
     """
     forms = [word.form.casefold() for word in document.words]
     tags = [OUTSIDE] * len(forms)
-    places: defaultdict[str, list[int]] = defaultdict(list)  # by what is left of a form without signs, so that few places are looked at
+    places: defaultdict[str, list[int]] = defaultdict(list)  # by the form without punctuation, so that few places need a comparison
     for place, form in enumerate(forms):
         places[form.strip(_SIGNS)].append(place)
     phrases = {tuple(phrase.casefold().split()) for phrase in document.keyphrases} - {()}
@@ -67,6 +66,6 @@ def phrase_tags(document: Document) -> list[str]:
 
 
 def _says(form: str, word: str, first: bool, last: bool) -> bool:
-    """Whether a form is a word but for signs before it (if first of its phrase) or after it (if last)."""
+    """Whether a form is the word, except for punctuation before it (if first of its phrase) or after it (if last)."""
     before, match, after = form.partition(word)
     return bool(match) and (first or not before) and (last or not after) and not (before + after).strip(_SIGNS)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class TreeFault(NamedTuple):
-    """What is wrong at the word in position `word` (from 1)."""
+    """The fault of a tree at the word in position `word` (from 1)."""
 
     word: int
     kind: str
@@ -15,7 +15,9 @@ class TreeFault(NamedTuple):
 
 
 def tree_faults(heads: Sequence[int | None]) -> Iterator[TreeFault]:
-    """Heads outside the sentence, and one fault per cycle. Missing heads and several roots are no fault."""
+    """The faults of heads: heads outside the sentence, and one fault per cycle. Missing heads and several roots are not
+    faults.
+    """
     size = len(heads)
     for word, head in enumerate(heads, start=1):
         if head is not None and head > size:
@@ -35,7 +37,9 @@ def tree_faults(heads: Sequence[int | None]) -> Iterator[TreeFault]:
 
 
 class RootedTree(NamedTuple):
-    """Heads with one root; `moved` are the words, counted from 1, that had no place in a single tree."""
+    """Heads with one root; `moved` are the words, counted from 1, that were attached to the root to form a single
+    tree.
+    """
 
     heads: list[int]
     moved: tuple[int, ...]

@@ -1,19 +1,19 @@
-"""Where the words of plain text are, in any script: letters and digits make words, everything else stands alone."""
+"""The places of words in plain text, in any script: letters and digits form words, all other characters stand alone."""
 
 from __future__ import annotations
 
 import unicodedata
 
 _INSIDE = frozenset("'’.-")  # joins letters on both sides: don't, A.B, so-called
-_JOINER = "\u200d"  # makes one sign of two, as in emoji of families
+_JOINER = "\u200d"  # joins two characters into one, as in emoji of families
 
 _UNSPACED = (("\u3040", "\u30ff"), ("\u3400", "\u9fff"), ("\uf900", "\ufaff"), ("\U00020000", "\U0003ffff"))  # kana, Chinese
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Start and end of every word. Kana and Chinese characters, which no space parts, are a word each."""
+    """Start and end of every word. Kana and Chinese characters, which are written without spaces, are a word each."""
     spans: list[tuple[int, int]] = []
-    open_word = False  # whether the last span is a word that letters may go on with
+    open_word = False  # whether the last span is a word that more letters can continue
     for at, sign in enumerate(text):
         if sign.isspace():
             open_word = False
@@ -39,7 +39,7 @@ def _letter(sign: str) -> bool:
 
 
 def _continues(sign: str) -> bool:
-    """Accents, vowel signs, joiners and shades of skin belong to what they follow."""
+    """Whether a character belongs to the one before it: accents, vowel signs, joiners and skin tones."""
     return sign == _JOINER or unicodedata.category(sign) in ("Mn", "Mc", "Me") or "\U0001f3fb" <= sign <= "\U0001f3ff"
 
 

@@ -1,1 +1,1 @@
-"""From annotated words to model inputs, and from token maps to word maps."""
+"""Encoding: annotated words become model inputs, and token maps become word maps."""

@@ -1,5 +1,5 @@
-"""Cutting a stream of inputs into shards (what is computed and kept at once) and batches (what the model sees at
-once).
+"""Cut a stream of inputs into shards (units of work whose results are stored together) and batches (texts of one
+forward pass).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Costs(Protocol):
-    """What a shard is made of: something of so many tokens."""
+    """An item of a shard, with its number of tokens."""
 
     @property
     def cost(self) -> int:
@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 
 
 def shards(texts: Iterable[Text], tokens: int) -> Iterator[list[Text]]:
-    """Consecutive runs of texts of about `tokens` tokens each; where a shard ends depends on the texts alone."""
+    """Shards: consecutive texts of about `tokens` tokens each. The boundaries depend only on the texts."""
     shard: list[Text] = []
     size = 0
     for text in texts:
@@ -52,7 +52,7 @@ def batches(texts: Sequence[Encoded], tokens: int) -> Iterator[list[Encoded]]:
 
 
 def grouped(items: Iterable[Item], full: Callable[[list[Item], Item], bool]) -> Iterator[list[Item]]:
-    """Consecutive items in batches. `full` says that a batch has no room for the item that follows."""
+    """Consecutive items in batches. `full` tells whether a batch has no room for the next item."""
     batch: list[Item] = []
     for item in items:
         if batch and full(batch, item):
@@ -73,7 +73,7 @@ def pooled(order: Sequence[int] | np.ndarray, size: int, pool: int, key: Callabl
 
 
 class Annotations(Sequence[Annotation]):
-    """What is annotated on each of some texts. Of texts that came packed it is unpacked only if somebody asks."""
+    """The annotation of each of some texts. The annotation of packed texts is unpacked only when it is read."""
 
     def __init__(self, texts: Sequence[Encoded]) -> None:
         self._texts = texts
@@ -94,17 +94,17 @@ def _word_of(texts: Sequence[Encoded]) -> Int[np.ndarray, "batch token"]:
 
 
 class TokenForms:
-    """The forms of the tokens that texts of one tokenizer have. Equal ids have equal forms, so that each is looked at
-    once, whatever the number of batches.
+    """The forms of the tokens of one tokenizer's texts. Equal ids have equal forms, so each is decoded once, for any
+    number of batches.
     """
 
     def __init__(self) -> None:
         self._forms = Forms()
-        self._numbers = np.full(0, -1, dtype=np.int32)  # by id and role; -1 is not known
+        self._numbers = np.full(0, -1, dtype=np.int32)  # by id and role; -1 is unknown
         self._lock = Lock()
 
     def side(self, texts: Sequence[Encoded]) -> Side:
-        """What the token-level rows or columns of these texts' maps are."""
+        """The token-level rows or columns of these texts' maps."""
         roles = pad([text.arrays.roles for text in texts])
         word_of = partial(_word_of, texts)
         return Side(roles, lambda: self._told_apart(texts, roles), Annotations(texts), make_word_of=word_of)
@@ -114,7 +114,7 @@ class TokenForms:
     ) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
         present = roles >= 0
         pairs = np.concatenate([text.ids for text in texts]) * ROLES + roles[present]
-        with self._lock:  # batches may be made ready by another thread
+        with self._lock:  # another thread may prepare batches
             if (size := int(pairs.max(initial=-1)) + 1) > len(self._numbers):
                 self._numbers = np.concatenate([self._numbers, np.full(size - len(self._numbers), -1, dtype=np.int32)])
             if len(new := np.flatnonzero(self._numbers[pairs] < 0)):
@@ -124,11 +124,11 @@ class TokenForms:
         return self._forms, positions
 
     def _add(self, pairs: Int[np.ndarray, "token"], new: Int[np.ndarray, "new"], texts: Sequence[Encoded]) -> None:
-        """Number the forms of the tokens at the places `new`, the same one perhaps several times."""
+        """Number the forms of the tokens at the places `new`, which may contain the same token several times."""
         different, first = np.unique(pairs[new], return_index=True)
         ends = np.cumsum([len(text) for text in texts])
         places = new[first]
-        owners = np.searchsorted(ends, places, side="right")  # only their pieces are asked for: those of others may be packed
+        owners = np.searchsorted(ends, places, side="right")  # only their pieces are needed: those of others may be packed
         before = places - ends[owners]  # the place of each token before the end of its text
         pieces = [texts[owner].pieces[place] for owner, place in zip(owners.tolist(), before.tolist(), strict=True)]
         self._numbers[different] = np.arange(len(different)) + len(self._forms.kinds)
@@ -136,5 +136,5 @@ class TokenForms:
 
 
 def token_side(texts: Sequence[Encoded]) -> Side:
-    """What the token-level rows or columns of these texts' maps are, for one batch alone."""
+    """The token-level rows or columns of these texts' maps, without a cache over batches."""
     return TokenForms().side(texts)

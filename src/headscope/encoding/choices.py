@@ -1,4 +1,4 @@
-"""What can be chosen of how texts become inputs, and maps of tokens maps of words. Quick to import, for
+"""The options for how texts become inputs, and how maps of tokens become maps of words. Quick to import, for
 specifications.
 """
 

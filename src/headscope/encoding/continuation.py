@@ -1,8 +1,8 @@
 """A prompt and the tokens that a model wrote after it, as one text.
 
-The tokens are kept as they were generated: their text is not tokenised again, which might give others. They are grouped
-into words by the rules for plain text, but a word begins where a token begins, so that no token belongs to two words,
-and the first generated token begins a word even where it completes one of the prompt.
+The tokens are kept as they were generated: their text is not tokenised again, which could give other tokens. They are
+grouped into words by the rules for plain text, with two exceptions: a word always begins at a token, so that no token
+belongs to two words, and the first generated token begins a word even if it completes the last word of the prompt.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from headscope.corpora.words import word_spans
 from headscope.encoding.texts import Encoded
 from headscope.encoding.tokenizer import Tokenizer
 
-_PART = "\N{REPLACEMENT CHARACTER}"  # what a tokenizer of bytes gives for part of a character
+_PART = "\N{REPLACEMENT CHARACTER}"  # what a byte-level tokenizer gives for part of a character
 
 
 def prompt_of(text: Encoded) -> Encoded:
-    """The text without the special tokens that close it: a model continues what is open."""
+    """The text without the special tokens that close it, since a model continues only an open text."""
     end = max((place for place, word in enumerate(text.word_of, 1) if word >= 0), default=len(text))
     if end == len(text):
         return text
@@ -33,7 +33,7 @@ def prompt_of(text: Encoded) -> Encoded:
 
 
 def continued(prompt: Encoded, ids: Sequence[int], tokenizer: Tokenizer) -> Encoded:
-    """The prompt with these tokens after it. Nothing is annotated: what is said of the prompt says nothing of them."""
+    """The prompt followed by these tokens. It has no annotation, since that of the prompt does not cover them."""
     roles = tuple(tokenizer.role(token, first=False) if token in tokenizer.special else WORD for token in ids)
     forms, word_of = _forms(int(prompt.ids[-1]), ids, roles, tokenizer)
     begins = [form[:1].isspace() for form in forms] + [False]  # with a space
@@ -61,10 +61,10 @@ def continued(prompt: Encoded, ids: Sequence[int], tokenizer: Tokenizer) -> Enco
 
 
 def _forms(before: int, ids: Sequence[int], roles: Sequence[int], tokenizer: Tokenizer) -> tuple[list[str], list[int]]:
-    """The words that tokens after the token `before` make up, with the spaces around them, and the word of each token:
-    -1 for a special one. A token of spaces alone is a word of its own.
+    """The words of the tokens after the token `before`, with the spaces around them, and the word of each token: -1 for
+    special tokens. A token that consists of spaces is a separate word.
     """
-    # A token is decoded after those before it, and what it says begins where the whole characters before it end.
+    # A token is decoded together with those before it; its text begins where the complete characters before it end.
     texts = [tokenizer.decode_after(before, ids[:count]) for count in range(len(ids) + 1)]
     text = texts[-1]
     # Part of a character at the end makes parts of whole ones before it, if the tokens are single bytes.

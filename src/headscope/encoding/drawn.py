@@ -1,4 +1,4 @@
-"""Drawn words become tokens of a model's vocabulary."""
+"""Replace drawn words by tokens of a model's vocabulary."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from headscope.errors import EncodingError
 
 
 def with_tokens(document: Document, tokenizer: Tokenizer, max_length: int) -> Document:
-    """A document whose drawn words have tokens, one each, and are written as these; any other document as it is.
+    """The document with one token for each drawn word, whose form becomes that of the token; other documents are
+    returned unchanged.
 
-    Different draws of a document get different tokens. What does not fit is an error: cut in two, it repeats nothing.
+    Different draws of a document get different tokens. A document that does not fit is an error: cut in two, it would
+    repeat nothing.
     """
     draws = [word.draw for word in document.words if isinstance(word, DrawnWord)]
     if not draws:
@@ -35,10 +37,10 @@ def with_tokens(document: Document, tokenizer: Tokenizer, max_length: int) -> Do
 
 
 def distinct(draws: Sequence[int], vocabulary: Sequence[int]) -> list[int]:
-    """For each draw a token that no draw before it has: an even draw without replacement, as in a card deck."""
+    """A token per draw, different from those of all draws before it: a uniform draw without replacement."""
     if len(draws) > len(vocabulary):
         raise EncodingError(f"{len(draws)} different tokens of a vocabulary of {len(vocabulary)}", "Use shorter sequences")
-    moved: dict[int, int] = {}  # the place of a token in the deck, where it is no longer its own number
+    moved: dict[int, int] = {}  # the index of the token at a place, if it was moved there
     tokens = []
     for number, draw in enumerate(draws):
         place = number + draw % (len(vocabulary) - number)

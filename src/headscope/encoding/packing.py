@@ -1,8 +1,8 @@
-"""Texts as bytes, for the way from one process to another.
+"""Serialise texts as bytes, to send them from one process to another.
 
 The arrays of all texts of a document lie one after the other in three buffers, so that unpacking cuts them and copies
-nothing. What a pass over the texts rarely needs (words, trees, pieces, tuples) is packed per text, and unpacked only
-if it is asked for.
+nothing. What a pass over the texts rarely needs (words, trees, pieces, tuples) is packed per text and unpacked only on
+access.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from headscope.encoding.texts import Encoded, TokenArrays
 
 
 class _Header(NamedTuple):
-    """What is known of a packed text without unpacking it: its small fields, and how long its arrays are."""
+    """The fields of a packed text that can be read without unpacking it: small values, and the lengths of its
+    arrays.
+    """
 
     id: str
     document: str
@@ -34,7 +36,7 @@ class _Header(NamedTuple):
 
 
 class UnpackedText(Encoded):
-    """A text that was packed. Its annotation, pieces, roles and words are made when they are first asked for."""
+    """A text that was packed. Its annotation, pieces, roles and words are unpacked on first access."""
 
     @property
     def document(self) -> str:
@@ -49,7 +51,7 @@ class UnpackedText(Encoded):
         return super().slice if header is None else header.slice
 
     def __getattr__(self, name: str) -> Any:
-        """A field that is still packed."""
+        """Unpack a field that is still packed."""
         own = self.__dict__
         if name in ("annotation", "pieces") and "_header" in own:
             own[name] = pickle.loads(getattr(own["_header"], name))
@@ -63,7 +65,7 @@ class UnpackedText(Encoded):
 
 
 def pack(texts: Sequence[Encoded]) -> bytes:
-    """The texts as bytes; `unpack` gives them back."""
+    """The texts as bytes, which `unpack` reads."""
     sides = [side for text in texts for side in (text, text.target) if side is not None]
     headers = []
     for side in sides:
@@ -118,5 +120,5 @@ def unpack(packed: bytes) -> list[Encoded]:
 
 
 def _joined(kind: type[np.generic], arrays: Sequence[np.ndarray]) -> bytearray:
-    """Arrays one after the other, in memory that can be written to."""
+    """The arrays concatenated, in writable memory."""
     return bytearray(np.concatenate([np.empty(0, kind), *arrays]).astype(kind, copy=False).tobytes())

@@ -1,4 +1,4 @@
-"""Which words of a text are a question, and which the passage that answers it."""
+"""The words of a text that form a question, and those of the passage that answers it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MarkedWords(NamedTuple):
-    """The words of a question, and those of the passage that answers it; none of either where a text has no such."""
+    """The words of a question, and those of the passage that answers it; both empty if the text has none."""
 
     question: Bool[np.ndarray, "word"]
     passage: Bool[np.ndarray, "word"]
@@ -22,9 +22,9 @@ class MarkedWords(NamedTuple):
 def marked_words(text: Annotation) -> MarkedWords:
     """The question and the passage of a text.
 
-    They are those that are marked, all together if there are several. In a text with keyphrases and no marks, the last
-    sentence is the question, and the words of keyphrases before it are the passage. A word of both belongs to the
-    question.
+    Marked words are used, all together if there are several marks. In a text with keyphrases and no marks, the last
+    sentence is the question, and the words of keyphrases before it are the passage. A word that is in both belongs to
+    the question.
     """
     question, passage = np.zeros((2, len(text.words)), dtype=bool)
     for edge in text.passages:

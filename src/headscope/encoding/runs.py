@@ -1,5 +1,5 @@
-"""The tokens of runs of words: words that are tokenised together, most often one. What a run gives depends on its text
-alone, so it is remembered: a corpus of a million words has some ten thousand.
+"""The tokens of runs of words. A run is one word, or several words that are tokenised together. The tokens of a run
+depend only on its text, so they are cached: a corpus of a million words has some ten thousand different runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from headscope.errors import EncodingError
 
 AT_ONCE = 4096  # runs: what the backend returns takes hundreds of bytes for each
 REMEMBERED = 1 << 17  # runs, of a few hundred bytes each
-_SHORT = 64  # characters of a run that is worth remembering
+_SHORT = 64  # characters of a run that is cached
 
 Run = str | tuple[str, ...]  # a word with the space before it, if it is given with one; or a space or "", and several words
 Ids = tuple[int, ...]
@@ -24,18 +24,18 @@ class RunTokens:
     def __init__(self, backend: Any) -> None:
         self._backend = backend
         self._known: dict[Run, Any] = {}  # of one word its ids, of several the ids of each
-        # With dropout the same text gives other tokens every time.
+        # With dropout the same text gives different tokens each time.
         self._remembers = not getattr(backend.model, "dropout", None)
 
     def of(self, runs: Sequence[Run]) -> list[Ids]:
         """The ids of each word of the runs, in order; () for a word that the tokenizer drops."""
         found: list[Any] = list(map(self._known.get, runs))
-        if not all(found):  # one is not known, or is dropped
+        if not all(found):  # one is not cached, or is dropped
             missing = dict.fromkeys(run for run, own in zip(runs, found, strict=True) if own is None)
             try:
                 fresh = self._tokenised(missing)
             except EncodingError:
-                for some in _parts(runs):  # the message is about the whole text
+                for some in _parts(runs):  # so that the error names the whole text
                     encode_words(self._backend, list(map(_text, some)))
                 raise
             found = [fresh[run] if own is None else own for run, own in zip(runs, found, strict=True)]
@@ -44,11 +44,11 @@ class RunTokens:
         return [ids for run, own in zip(runs, found, strict=True) for ids in ((own,) if type(run) is str else own)]
 
     def learn(self, runs: Iterable[Run]) -> None:
-        """Tokenise the runs that are not known yet."""
+        """Tokenise and cache the runs that are not cached yet."""
         self._tokenised(dict.fromkeys(filterfalse(self._known.__contains__, runs)))
 
     def _tokenised(self, runs: Iterable[Run]) -> dict[Run, Any]:
-        """What different runs give, which is remembered."""
+        """The tokens of different runs, which are cached."""
         fresh: dict[Run, Any] = {}
         for some in _parts(runs):
             fresh.update(zip(some, self._encoded(some), strict=True))
@@ -63,7 +63,9 @@ class RunTokens:
         return fresh
 
     def _encoded(self, runs: Sequence[Run]) -> list[Any]:
-        """Of each run the ids or, if it has several words, those of each word, or None if a token belongs to two."""
+        """The ids of each run or, if it has several words, of each of its words; None if a token belongs to two
+        words.
+        """
         encoding = encode_words(self._backend, list(map(_text, runs)))
         found: list[Any] = [[] if type(run) is str else [[] for _ in run[1:]] for run in runs]
         for token, number, (start, end) in zip(encoding.ids, encoding.word_ids, encoding.offsets, strict=True):
@@ -83,13 +85,13 @@ class RunTokens:
 
 
 def encode_words(backend: Any, words: Sequence[str]) -> Any:
-    """What the backend makes of words; an EncodingError where it cannot take one."""
+    """The backend's encodings of words; an EncodingError if it cannot tokenise one."""
     try:
         return backend.encode(words, is_pretokenized=True, add_special_tokens=False)
     except TypeError:
         wrong = next((word for word in words if not _writable(word)), words)
-        raise EncodingError(f"the word {wrong!r} is not text that can be written as UTF-8", "Remove lone surrogates") from None
-    except BaseException as error:  # where the tokenizer's own code panics, that is no Exception in Python
+        raise EncodingError(f"the word {wrong!r} cannot be written as UTF-8", "Remove lone surrogates") from None
+    except BaseException as error:  # a panic in the tokenizer's Rust code is not a Python Exception
         if type(error).__name__ != "PanicException":
             raise
         said = (str(error).strip() or "no message").splitlines()[0][:200]
@@ -110,8 +112,8 @@ def _text(run: Run) -> str:
 
 
 def _place(run: Sequence[str], start: int, end: int) -> int | None:
-    """Which word of a run the characters [start, end) belong to; None if to two. A lone space belongs to what
-    follows.
+    """The word of a run that the characters [start, end) belong to; None if they belong to two. A single space belongs
+    to the word after it.
     """
     left = 0
     for place, form in enumerate(run):

@@ -1,6 +1,6 @@
 """Inputs of two parts, `[CLS] A [SEP] B [SEP]`: Clark et al.'s segments, and pairs of paragraphs.
 
-Randomness is drawn from (seed, document id), so that the order of documents changes no input.
+Random choices depend only on (seed, document id), so the order of documents does not change the inputs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Part = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SegmentChunk:
-    """Tokens without the special ones: ids and, for each, its word's position in `words`. The second part may be empty.
+    """The tokens of one input without special tokens: ids and, per token, its word's position in `words`. The second
+    part may be empty.
 
     `words` are consecutive words of the document, the first of them its word number `start`.
     """
@@ -39,7 +40,7 @@ class SegmentChunk:
 
 
 def shorten(chunk: SegmentChunk, room: int) -> Iterator[SegmentChunk]:
-    """Consecutive windows of at most `room` tokens, cut between words; a word longer than `room` is left out."""
+    """Consecutive windows of at most `room` tokens, cut between words; a word longer than `room` is skipped."""
     start = 0
     while start < len(chunk.ids):
         end = min(start + room, len(chunk.ids))
@@ -57,9 +58,9 @@ def shorten(chunk: SegmentChunk, room: int) -> Iterator[SegmentChunk]:
 def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int, tally: Tally) -> Iterator[SegmentChunk]:
     """Two-part chunks of consecutive sentences, made as BERT's pre-training made them, without random continuations.
 
-    Sentences are gathered until they reach `room` tokens, parted at a random sentence boundary, and cut to `room` by
-    taking tokens from either end of the longer part. Where the reference gives up on the rest of a document after an
-    empty part, only that chunk is left out and counted.
+    Sentences are collected until they reach `room` tokens, split at a random sentence boundary, and cut to `room` by
+    removing tokens from either end of the longer part. The reference implementation stops at an empty part and ignores
+    the rest of the document; here only that chunk is skipped and counted.
     """
     rng = random.Random(f"{seed}/{document.id}")
     gathered: list[Sentence] = []
@@ -73,7 +74,7 @@ def clark_chunks(document: Document, tokenizer: Tokenizer, room: int, seed: int,
         boundary = rng.randint(1, len(gathered) - 1) if len(gathered) > 1 else 1
         chunk = _two_parts(gathered[:boundary], gathered[boundary:], tokenizer, room, rng, tally)
         if chunk is None:
-            tally.add("segments without a second part left out", document.id)
+            tally.add("segments skipped: no second part", document.id)
         else:
             yield replace(chunk, start=start)
         start += sum(map(len, gathered))
@@ -87,12 +88,12 @@ def paragraph_pairs(document: Document, tokenizer: Tokenizer, room: int, seed: i
     rng = random.Random(f"{seed}/{document.id}")
     paragraphs = list(document.paragraphs())
     if len(paragraphs) % 2:
-        tally.add("paragraphs without a partner left out", document.id)
+        tally.add("paragraphs skipped: no partner", document.id)
     start = 0
     for first, second in zip(paragraphs[::2], paragraphs[1::2], strict=False):
         chunk = _two_parts(first, second, tokenizer, room, rng, tally)
         if chunk is None:
-            tally.add("pairs with an empty paragraph left out", document.id)
+            tally.add("pairs skipped: an empty paragraph", document.id)
         else:
             yield replace(chunk, start=start)
         start += sum(map(len, (*first, *second)))

@@ -1,4 +1,6 @@
-"""From documents to model inputs: which stretch of text becomes one input, and what happens when it is too long."""
+"""Turn documents into model inputs: which stretch of text becomes one input, and how texts that are too long are
+handled.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ TRUNCATED, CUT, CUT_MENTIONS = "overlong texts truncated", "words cut off at the
 
 
 class TokenArrays(NamedTuple):
-    """The tokens of a text as arrays. A group is a word, or a special token."""
+    """The tokens of a text as arrays. A group is a word or a special token."""
 
     roles: NDArray[np.int8]  # of each token
     groups: NDArray[np.int32]  # the number of each token's group
@@ -53,9 +55,9 @@ class Encoded:
     annotation's words.
 
     `target` is what the decoder of an encoder-decoder reads. `label` is the document's, if the text is the whole
-    document; `tags` are those of its words, if they were asked for. `unknown` counts the tokens that stand for text
-    that the tokenizer does not know. `generated_from` is the place of the first token that a model wrote; None if it
-    wrote none of them.
+    document; `tags` are those of its words, if they were requested. `unknown` counts the tokens for text that the
+    tokenizer does not know. `generated_from` is the position of the first token that a model generated; None if it
+    generated none.
     """
 
     id: str
@@ -100,13 +102,15 @@ class Encoded:
         return TokenArrays.of(self.roles, self.word_of)
 
     def with_arrays(self) -> Encoded:
-        """The text itself, with its arrays made: by whoever encodes it, before batches need them."""
+        """The text itself, after its arrays are computed: for encoding processes, so that batches need not wait for
+        them.
+        """
         for side in (self, self.target):
             _ = side and side.arrays
         return self
 
     def tagged(self) -> tuple[NDArray[np.int64], list[str]]:
-        """Where words that have a tag begin, and their tags."""
+        """The first tokens of words that have a tag, and the tags."""
         word_of = np.array(self.word_of, dtype=np.int64)
         begins = (word_of >= 0) & (np.diff(word_of, prepend=-1) != 0)
         places = [int(place) for place in np.flatnonzero(begins) if self.tags and self.tags[word_of[place]] is not None]
@@ -115,7 +119,7 @@ class Encoded:
 
     @property
     def cost(self) -> int:
-        """Tokens of the longer side: what batches are balanced by."""
+        """Tokens of the longer side, by which batches are balanced."""
         return max(len(self), len(self.target) if self.target is not None else 0)
 
 
@@ -123,10 +127,10 @@ class Encoded:
 class Encoder:
     """Turns documents into inputs. `decoder_start` is set for an encoder-decoder: its decoder then reads a target, too.
 
-    The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are laid over the
-    sentences as a control. With `labelled` a document whose label belongs to none of its texts, since there are
-    several, is an error. `tags` are those that texts carry of their words. `by` is the column of documents whose value
-    is the slice of their texts.
+    The target is the second part of a `pair` or a `segment`, and else the text itself. `trees` are trees of other
+    sentences that serve as a control. With `labelled`, a labelled document that is cut into several texts is an error,
+    since its label belongs to none of them. `tags` names the tags that texts carry for their words. `by` is the column
+    of documents whose value is the slice of their texts.
     """
 
     tokenizer: Tokenizer
@@ -143,10 +147,10 @@ class Encoder:
 
     def __post_init__(self) -> None:
         if self.max_length < self.tokenizer.pair.size + 2:
-            raise EncodingError(f"max_length {self.max_length} leaves no room for words beside the special tokens", "Use 16 or more")
+            raise EncodingError(f"max_length {self.max_length} leaves no room for words, only for special tokens", "Use 16 or more")
 
     def texts(self, documents: Iterable[Document], tally: Tally) -> Iterator[Encoded]:
-        """The inputs of all documents, in order; what is left out is counted in `tally`."""
+        """The inputs of all documents, in order; what is skipped is counted in `tally`."""
         for document in documents:
             document = with_tokens(document, self.tokenizer, self.max_length)
             keywords = [tag != OUTSIDE for tag in phrase_tags(document)] if document.keyphrases else ()
@@ -160,8 +164,8 @@ class Encoder:
                 yield (text if label is None and not own else replace(text, label=label, tags=own)).with_arrays()
 
     def encode(self, name: str, parts: Sequence[Sentence], tally: Tally) -> Encoded:
-        """One text, or two that are read as a pair, as one input. What does not fit is cut off at the end of a part
-        and counted.
+        """One text, or two that are read as a pair, as one input. Words that do not fit are cut off at the end of a
+        part and counted.
         """
         document = Document(name, tuple(parts))
         chunks: list[SegmentChunk] = []
@@ -172,12 +176,14 @@ class Encoder:
         apart = self.decoder_start is not None or len(chunks) == 1
         room = self.max_length - (self.tokenizer.single if apart else self.tokenizer.pair).size
         rooms = [room] * len(chunks)
-        if not apart:  # neither part gives up more than half of the room unless the other leaves it
+        if not apart:  # each part gets at least half of the room if it needs it
             first, second = (len(chunk.ids) for chunk in chunks)
             rooms = [max(room // 2, room - second), max(room - room // 2, room - first)]
         kept = [next(shorten(chunk, space), None) for chunk, space in zip(chunks, rooms, strict=True)]
         if None in kept:
-            raise EncodingError(f"a word is longer than the {room} tokens that fit", "Put spaces between words, or let inputs be longer")
+            raise EncodingError(
+                f"a word is longer than the {room} tokens that fit", "Put spaces between words, or raise the maximum length"
+            )
         fitted = [chunk for chunk in kept if chunk is not None]
         if lost := sum(len(chunk.words) for chunk in chunks) - sum(len(set(chunk.word_of)) for chunk in fitted):
             tally.add(CUT, name, lost)
@@ -186,8 +192,8 @@ class Encoder:
         return self._encode(whole, name, Annotated(document, ()))
 
     def _label(self, document: Document, chunks: Iterable[SegmentChunk]) -> tuple[str | None, Iterable[SegmentChunk]]:
-        """What a document's texts are labelled with, and their chunks: a label says something of a whole text, not
-        of its parts.
+        """The label of a document's texts, and their chunks. A label belongs to a whole text, so parts of a text have
+        none.
         """
         if document.label is None:
             return None, chunks
@@ -207,7 +213,8 @@ class Encoder:
         elif self.unit == "pair" and self.decoder_start is None:
             yield from paragraph_pairs(document, self.tokenizer, self.max_length - self.tokenizer.pair.size, self.seed, tally)
         elif self.unit == "pair":
-            # Source and target are read apart, so neither is cut in favour of the other: `overlong` decides for each.
+            # Source and target are separate inputs, so neither is cut in favour of the other: `overlong` applies to
+            # each.
             for chunk in paragraph_pairs(document, self.tokenizer, sys.maxsize, self.seed, tally):
                 yield from self._fit_apart(chunk, document, tally)
         else:
@@ -227,20 +234,20 @@ class Encoder:
             yield document.words
 
     def _fit_apart(self, chunk: SegmentChunk, document: Document, tally: Tally) -> Iterator[SegmentChunk]:
-        """The two parts, each fitted into an input of its own; a window that the other part has no counterpart for
-        is left out.
+        """The two parts, each fitted into a separate input; a window without a counterpart in the other part is
+        skipped.
         """
         room = self.max_length - self.tokenizer.single.size
         source, target = (SegmentChunk(chunk.words, *side, start=chunk.start) for side in chunk.sides())
         sources = list(self._fit(source, room, document, tally))
         targets = list(self._fit(target, room, document, tally)) if sources else []
         if targets and len(sources) != len(targets):
-            tally.add("windows without a partner left out", document.id, abs(len(sources) - len(targets)))
+            tally.add("windows skipped: no partner", document.id, abs(len(sources) - len(targets)))
         for first, second in zip(sources, targets, strict=False):
             yield replace(first, second_ids=second.ids, second_words=second.word_of)
 
     def _fit(self, chunk: SegmentChunk, room: int, document: Document, tally: Tally) -> Iterator[SegmentChunk]:
-        """The chunk, or what `overlong` makes of one that does not fit."""
+        """The chunk or, if it does not fit, the chunks that `overlong` gives."""
         if len(chunk.ids) <= room:
             yield chunk
             return
@@ -264,7 +271,7 @@ class Encoder:
         else:
             tally.add("overlong texts split into windows", where, read=True)
         if lost := len(set(reached)) - sum(len(set(part.word_of)) for part in parts):
-            tally.add("words longer than a window left out", where, lost)
+            tally.add("words skipped: longer than a window", where, lost)
         yield from parts
 
     def _encode(self, chunk: SegmentChunk, name: str, document: Annotated) -> Encoded:
@@ -280,7 +287,8 @@ class Encoder:
                 annotation=words,
                 ids=np.concatenate([[self.decoder_start], target.ids[:-1]]),
                 segments=np.zeros_like(target.segments),
-                # BART's own <s> comes second then: only one token opens a text.
+                # BART's own <s> then comes second, so its role is not that of an opening token: only one token opens a
+                # text.
                 roles=(CLS, *(SPECIAL if role == CLS else role for role in target.roles[:-1])),
                 word_of=(-1, *target.word_of[:-1]),
                 pieces=(self.tokenizer.readable(self.decoder_start), *target.pieces[:-1]),
@@ -325,14 +333,14 @@ class Encoder:
 
 
 def _without_gaps(sides: Sequence[Part]) -> range | None:
-    """The words of a text's parts, if none between the first and the last is left out."""
+    """The words of a text's parts, if they are contiguous."""
     first, end = sides[0][1][0], sides[-1][1][-1] + 1
     return range(first, end) if len(set(chain.from_iterable(words for _, words in sides))) == end - first else None
 
 
 def _count_cut(chunk: SegmentChunk, end: int, document: Document, tally: Tally) -> None:
-    """Count what is lost where a chunk keeps its words before number `end` only: words, and mentions that are not
-    whole any more.
+    """Count what is lost if a chunk keeps only its words before number `end`: words, and mentions that are no longer
+    complete.
     """
     tally.add(TRUNCATED, document.id)
     tally.add(CUT, document.id, len({word for word in chunk.word_of if word >= end}))

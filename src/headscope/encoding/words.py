@@ -1,4 +1,4 @@
-"""The one word-level map: from attention between tokens to attention between words (Clark et al. §4.1)."""
+"""The word map: attention between words from attention between tokens (Clark et al. §4.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordGroups:
-    """Which word each token of a batch belongs to; a special token is a group of its own, padding belongs to none
+    """Which word each token of a batch belongs to; a special token is a separate group, padding belongs to none
     (-1).
     """
 
@@ -42,8 +42,8 @@ class WordGroups:
         return cls(side, to_device(of.astype(np.int64), device), int((places[1] - places[0]).max()), places)
 
     def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:
-        """The groups of words `start` to `stop` alone, over the stretch of tokens that holds them: from which token,
-        to which.
+        """The groups of only the words `start` to `stop`, over the stretch of tokens that contains them, and its first
+        and last token.
         """
         import torch
 
@@ -56,7 +56,7 @@ class WordGroups:
 
     @cached_property
     def bounds(self) -> Int[torch.Tensor, "side batch word"]:
-        """The first token of each word, and the first one after it; twice 0 for what is padding."""
+        """The first token of each word, and the first token after it; twice 0 for padding."""
         return to_device(self.places, self.of.device)
 
     @cached_property
@@ -68,14 +68,14 @@ class WordGroups:
 
     @cached_property
     def member(self) -> Float[torch.Tensor, "batch token word"]:
-        """1 where a token belongs to a word. Kept, since every layer asks again."""
+        """1 where a token belongs to a word. Cached, since every layer needs it."""
         import torch
 
         return torch.nn.functional.one_hot(self.of + 1, self.side.width + 1)[..., 1:].to(torch.float32)
 
     @cached_property
     def share(self) -> Float[torch.Tensor, "batch word token"]:
-        """What part of a word a token is: the matrix that averages over a word's tokens."""
+        """The matrix that averages over a word's tokens: the share of each token in its word."""
         return (self.member / self.member.sum(1, keepdim=True).clamp_min(1)).transpose(1, 2)
 
 
@@ -91,9 +91,7 @@ def word_places(of: Int[np.ndarray, "batch token"], width: int) -> Int[np.ndarra
 def group(
     word_of: Sequence[int], roles: Sequence[int], words: Sequence[str], pieces: Sequence[str]
 ) -> tuple[list[int], list[str], list[int]]:
-    """For each token the number of its group, and for each group its form and role; groups follow the order of the
-    text.
-    """
+    """The number of each token's group, and the form and role of each group; groups follow the order of the text."""
     arrays = TokenArrays.of(roles, word_of)
     firsts = [(place, word_of[place]) for place in arrays.firsts.tolist()]
     forms = [pieces[place] if word < 0 else words[word] for place, word in firsts]
@@ -124,7 +122,7 @@ def token_maps(
     rows: Rows,
     scores: AttentionScores | None = None,
 ) -> TokenMaps | None:
-    """What the word map is made of, as far as it is made of sums and means; None for `max`."""
+    """The token maps from which the word map is computed by sums and means; None for `max`."""
     if rows == "max":
         return None
     return TokenMaps(weights, queries.firsts if rows == "first" else queries.bounds, keys.bounds, keys.places, keys.longest, scores)
@@ -133,7 +131,7 @@ def token_maps(
 def _compiled(
     weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows
 ) -> Float[torch.Tensor, "batch head queryword keyword"] | None:
-    """By a compiled loop, where there is one."""
+    """The word map by a compiled loop; None if there is none."""
     import torch
 
     attending = queries.firsts if rows == "first" else queries.bounds
@@ -149,11 +147,13 @@ def _compiled(
 def plain_word_map(
     weights: Float[torch.Tensor, "batch head query key"], queries: WordGroups, keys: WordGroups, rows: Rows = "mean"
 ) -> Float[torch.Tensor, "batch head queryword keyword"]:
-    """The same by products of matrices: the form for other devices, and the second opinion of the compiled ones."""
+    """The word map by products of matrices: the implementation for other devices, and the reference for tests of
+    compiled ones.
+    """
     import torch
 
     size, heads, tokens, columns = weights.shape
-    # Heads are laid side by side: one product a text, which is faster than one a head.
+    # Heads are laid side by side: one product per text is faster than one per head.
     summed = torch.bmm(weights.reshape(size, heads * tokens, columns), keys.member).view(size, heads, tokens, -1)
     if rows == "mean":
         beside = summed.transpose(1, 2).reshape(size, tokens, -1)

@@ -1,4 +1,4 @@
-"""What measures are given of a batch of texts, and the states that they add it to."""
+"""The inputs of measures for a batch of texts, and the states that accumulate them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class BatchView:
-    """One batch of texts as the measures see it: for each kind of attention, what rows and columns are, by token or
+    """One batch of texts in the form that measures see: for each kind of attention, its rows and columns, by token or
     by word. `forms` are those of the tokens of earlier batches.
     """
 
@@ -67,12 +67,12 @@ class BatchView:
     def made_ready(
         self, plan: Plan, measures: Mapping[Level, Sequence[Measure]], device: torch.device, needs: RowNeeds | None = None
     ) -> BatchView:
-        """The view itself, with all that it and the measures would otherwise make when they are first asked for it."""
+        """The view itself, after computing everything that it and the measures would otherwise compute on first use."""
         for kind in plan.layout.by_kind():
             if needs is not None:
                 queries, keys = (self._token_side(name) for name in SIDES[kind])
                 _ = keys.members(needs, device), queries.row_groups(needs, device)
-            for level, own in measures.items() if kind != "cross" else ():  # between two texts nobody prepares anything
+            for level, own in measures.items() if kind != "cross" else ():  # no measure prepares anything for cross attention
                 queries, keys = (self._side(name, level, device) for name in SIDES[kind])
                 for measure in own:
                     self._shared[level]["prepared", measure, kind] = measure.prepare(queries, keys, device)
@@ -89,7 +89,7 @@ class BatchView:
         visible: Bool[torch.Tensor, "b q k"] | None,
         again: Callable[[], Later] | None = None,
     ) -> MapBatch:
-        """The maps of one site between tokens. Padded rows, where a model may leave anything, are emptied."""
+        """The maps of one site between tokens. Padded rows, which may contain any values, are set to 0."""
         queries, keys = (self._token_side(name) for name in SIDES[plan.layout.sites[index].kind])
         if queries.padded:
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
@@ -98,18 +98,18 @@ class BatchView:
         return replace(batch, slices=self._slices)
 
     def members(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b k group"]:
-        """Which keys of a site belong to which group."""
+        """The keys of a site that belong to each group."""
         return self._token_side(SIDES[site.kind][1]).members(needs, device)
 
     def row_groups(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b rows q"]:
-        """Which rows of a site belong to which group."""
+        """The rows of a site that belong to each group."""
         return self._token_side(SIDES[site.kind][0]).row_groups(needs, device)
 
     def rows(self, plan: Plan, index: int, rows: RowSums, scores: AttentionScores) -> MapBatch:
         """The statistics of the rows of one site, without its maps."""
         site = plan.layout.sites[index]
         queries, keys = (self._token_side(name) for name in SIDES[site.kind])
-        reach, lengths = scores.reach, scores.lengths  # what `even` holds waits for other layers, and must be small
+        reach, lengths = scores.reach, scores.lengths  # what `even` holds is kept for other layers, and must be small
 
         def even() -> RowSums:
             members = self.members(site, rows.needs, rows.values.device)
@@ -134,7 +134,7 @@ class BatchView:
         )
 
     def word_scores(self, plan: Plan, index: int, scores: AttentionScores) -> MapBatch:
-        """The words of one site, and the scores that weights between them can be worked out from, without its maps."""
+        """The words of one site, and the scores from which weights between them can be computed without its maps."""
         queries, keys = (self._word_groups(name, scores.query.device) for name in SIDES[plan.layout.sites[index].kind])
         return MapBatch(
             index,
@@ -151,7 +151,9 @@ class BatchView:
         )
 
     def words(self, maps: MapBatch) -> MapBatch:
-        """The same between words; a word is visible to another if any of its tokens is to any of the other's."""
+        """The maps of one site between words; a word is visible to another if any of its tokens is visible to any token
+        of the other.
+        """
         device = maps.weights.device
         queries, keys = (self._word_groups(name, device) for name in SIDES[maps.site.kind])
         visible = maps.once("visible words", lambda: _visible_words(maps.visible, queries, keys))
@@ -190,8 +192,8 @@ def _visible_words(
 
 
 class Accumulator:
-    """The states of a plan's measures, fed one site of one batch at a time; only those of some names if that is
-    said. If `sliced`, each has a part for each slice of the corpus.
+    """The states of a plan's measures, updated with one site of one batch at a time; only the measures in `names`, if
+    given. If `sliced`, each has a part for each slice of the corpus.
     """
 
     def __init__(self, plan: Plan, replicates: int, seed: int = 0, names: frozenset[str] | None = None, sliced: bool = False) -> None:
@@ -211,7 +213,7 @@ class Accumulator:
         again: Callable[[], Later] | None = None,
         value: Float[torch.Tensor, "b kv k d"] | None = None,
     ) -> None:
-        """Let every measure see one site's maps; `index` counts the plan's sites."""
+        """Update every measure with one site's maps; `index` counts the plan's sites."""
         with timing("rows and columns of maps"):
             tokens = replace(view.tokens(self._plan, index, weights, visible, again), value=value)
             if self._needs:  # those measures share them
@@ -226,7 +228,7 @@ class Accumulator:
                     measure.update(self.states[measure.name], levels[level])
 
     def add_rows(self, view: BatchView, index: int, rows: RowSums, scores: AttentionScores) -> None:
-        """Let every measure see the statistics of one site's rows, or the scores of its words."""
+        """Update every measure with the statistics of one site's rows, or the scores of its words."""
         for level, measures in self._by_level.items():
             batch = view.rows(self._plan, index, rows, scores) if level == "token" else view.word_scores(self._plan, index, scores)
             for measure in measures:
@@ -236,7 +238,7 @@ class Accumulator:
     def add_slopes(
         self, view: BatchView, index: int, slope: Slope, sizes: Float[torch.Tensor, "b h q k"], visible: Bool[torch.Tensor, "b q k"] | None
     ) -> None:
-        """Let the measures of gradients see what is made of those of one site."""
+        """Update the measures of gradients with the values computed from one site's gradients."""
         tokens = view.tokens(self._plan, index, sizes, visible)
         for measure in self.by_slope[slope]:
             with timing(f"measure {measure.name}"):

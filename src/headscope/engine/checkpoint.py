@@ -1,7 +1,7 @@
-"""Which shards are done. States are merged in the order of shard numbers, whatever order they arrive in.
+"""The record of finished shards. States are merged in the order of shard numbers, in whatever order they arrive.
 
-Float addition is not associative; a fixed order is what makes one worker, several workers and a resumed run agree to
-the last bit. A shard that arrives early waits, on disk too, until those before it are there.
+Float addition is not associative; with a fixed order, one worker, several workers and a resumed run agree to the last
+bit. A shard that arrives early waits, also on disk, until those before it have arrived.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from headscope.results.folder import Folder
 
 
 class Ledger:
-    """The merged states of shards 0 to `next` - 1, and those that wait."""
+    """The merged states of shards 0 to `next` - 1, and the waiting states of later shards."""
 
     def __init__(self, folder: Folder | None, key: str, resume: bool = False) -> None:
         self._folder = folder
@@ -29,11 +29,11 @@ class Ledger:
         self.resumed = self.next + len(self._waiting)
 
     def done(self, shard: int) -> bool:
-        """Whether a shard needs no more work."""
+        """Whether a shard is finished."""
         return shard < self.next or shard in self._waiting
 
     def add(self, shard: int, states: States) -> None:
-        """Take a finished shard, and keep it on disk before returning."""
+        """Add a finished shard, and save it to disk before returning."""
         self._waiting[shard] = states
         if shard != self.next:
             if self._folder is not None:

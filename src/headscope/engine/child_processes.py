@@ -16,8 +16,8 @@ from multiprocessing.process import BaseProcess
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Processes started here do not receive SIGINT and SIGQUIT, since they inherit what is blocked; the one that
-    starts them receives both afterwards.
+    """A context in which new processes do not receive SIGINT and SIGQUIT, since they inherit blocked signals. The
+    starting process receives both afterwards.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT})
     try:
@@ -29,7 +29,9 @@ def uninterrupted() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """Let this process end when the one that started it does: it would wait for ever for one that was killed."""
+    """Let this process end together with the one that started it. Otherwise it would wait for ever for a killed
+    parent.
+    """
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

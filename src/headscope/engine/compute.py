@@ -1,4 +1,4 @@
-"""The work itself: texts in, states out. The same code for every engine."""
+"""Compute the states of measures from texts. All engines share this code."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
     from headscope.models.capture import Consumer, ValueConsumer
 
-_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")  # as CUDA and torch on a CPU say it
-LOOK = 512  # tokens of the texts whose maps are all held at once
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")  # messages of CUDA, and of torch on a CPU
+LOOK = 512  # tokens of the texts whose maps are held together
 
 
 class ShardRunner:
-    """Runs a model over shards of texts. `maps` are what measures are given, by default its attention weights; the
-    plan's sites are theirs.
+    """Runs a model over shards of texts. `maps` are the maps that measures receive, by default the attention weights;
+    the plan's sites refer to them.
     """
 
     def __init__(
@@ -72,20 +72,20 @@ class ShardRunner:
         keep_freed_memory()
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
-        """The states of one shard, which the measures of these names see (all, if none are named); the others start
-        theirs.
-        """
+        """The states of one shard. Only the named measures see it (all, if None); the states of others stay neutral."""
         try:
             return self._states(texts, names, self._needs(names))
         except OtherMask:
             return self._states(texts, names, None)
 
     def measured(self, texts: Sequence[Encoded]) -> Sequence[Encoded]:
-        """The texts as measures see them."""
+        """The texts in the form that measures see."""
         return texts
 
     def _needs(self, names: frozenset[str] | None = None) -> RowNeeds | None:
-        """What the measures need of rows, if that is all they need and it can be had without maps, and sooner."""
+        """The statistics of rows that measures need, if they need nothing else and these can be computed faster without
+        maps; else None.
+        """
         needs = self.plan.row_needs(names)
         if needs is None or self.maps.needs_maps is not None or (needs.sentences and self._word_rows == "max"):
             return None
@@ -94,7 +94,7 @@ class ShardRunner:
         return needs
 
     def _states(self, texts: Sequence[Encoded], names: frozenset[str] | None, needs: RowNeeds | None) -> States:
-        """The states of one shard, from what measures need of rows, or from maps if that is None."""
+        """The states of one shard: from the statistics of rows that measures need, or from maps if `needs` is None."""
         accumulator = Accumulator(self.plan, self._replicates, self._seed, names, self._sliced)
         levels = self.plan.by_level(names)
         passes: list[tuple[Sequence[Encoded], Finite]] = []
@@ -109,7 +109,7 @@ class ShardRunner:
                     for slope in accumulator.by_slope:
                         with timing("the model's backward pass"):
                             self._differentiate(batch, slope, accumulator)
-        self._reaches.check()  # now, not for each batch, since the device would be waited for
+        self._reaches.check()  # once here, since for each batch it would make the host wait for the device
         for batch, finite in passes:
             with self._explained(batch):
                 finite.check()
@@ -117,7 +117,7 @@ class ShardRunner:
 
     @contextmanager
     def _explained(self, batch: Sequence[Encoded]) -> Iterator[None]:
-        """Errors that the model meets on a batch say what a person can do about them."""
+        """A context that turns errors of the model on a batch into errors with a remedy."""
         try:
             yield
         except OtherMask:
@@ -132,9 +132,9 @@ class ShardRunner:
     def _views(
         self, texts: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None
     ) -> Iterator[tuple[Sequence[Encoded], BatchView]]:
-        """Batches and what measures see of them; while another device works on one, the next is made ready here.
+        """Batches with their views for measures; while another device works on one, the host prepares the next.
 
-        The largest batch comes first: later ones then fit into memory that is already there.
+        The largest batch comes first, so that later ones fit into memory that is already allocated.
         """
         planned = list(batches(texts, self.batch_tokens))[::-1]
         if self.model.device.type == "cpu":
@@ -149,7 +149,7 @@ class ShardRunner:
 
     @property
     def makes_no_maps(self) -> bool:
-        """Whether a run of all measures needs statistics of rows alone, which the model gives without maps."""
+        """Whether a run of all measures needs only statistics of rows, which the model computes without maps."""
         return self._needs() is not None
 
     def _stream_maps(self, batch: Sequence[Encoded], view: BatchView, accumulator: Accumulator) -> None:
@@ -162,7 +162,7 @@ class ShardRunner:
         self._stream(batch, take, values.__setitem__)
 
     def _stream_rows(self, batch: Sequence[Encoded], view: BatchView, needs: RowNeeds, accumulator: Accumulator) -> Finite:
-        """Measure a batch without making its maps; what is returned says later whether all was finite."""
+        """Measure a batch without making its maps. The result tells later whether all values were finite."""
         place = {site: index for index, site in enumerate(self.plan.chosen)}
         finite = self.model.finite()
 
@@ -178,8 +178,8 @@ class ShardRunner:
         return finite
 
     def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:
-        """The backward passes that gradients need: one for each way of masking, which all together weigh as much as
-        one text. A batch whose backward pass would hold too much is cut into parts.
+        """Run the backward passes for gradients: one per way of masking, which together have the weight of one text. A
+        batch whose backward pass would need too much memory is split.
         """
         masked = self.model.objective == "masked"
         draws = slope.draws if masked else 1
@@ -205,9 +205,9 @@ class ShardRunner:
         return view.made_ready(self.plan, measures, self.model.device, needs)
 
     def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:
-        """Each text, the shortest first, with the maps of all of the plan's heads, those of a kind side by side.
+        """Each text, the shortest first, with the maps of all the plan's heads, grouped by kind.
 
-        Few go through the model at a time: what is held for them is bounded, unless a single text takes more.
+        Only few texts go through the model at a time, so that memory is bounded, unless a single text needs more.
         """
         heads = self.plan.layout.heads()
         for batch in batches(texts, LOOK):
@@ -222,7 +222,7 @@ class ShardRunner:
             yield text, {kind: found[kind][number, :, :rows, :columns] for kind, (rows, columns) in sizes.items()}
 
     def _held(self, batch: Sequence[Encoded]) -> dict[Kind, Float[torch.Tensor, "b head q k"]]:
-        """The maps of a batch, by kind. Each layer is put where it belongs as it comes, so that nothing is there
+        """The maps of a batch, by kind. Each layer is written to its place when it arrives, so that nothing is held
         twice.
         """
         layout = self.plan.layout
@@ -252,8 +252,9 @@ class ShardRunner:
 
 @contextmanager
 def _short_turns() -> Iterator[None]:
-    """Threads of this process that take turns every 0.1 ms, not every 5: the one that keeps a GPU busy gives its turn
-    away with every kernel it launches, and would wait for the one that prepares batches.
+    """A context in which threads of this process switch every 0.1 ms instead of 5 ms. The thread that launches GPU
+    kernels releases the interpreter lock with every launch, and would otherwise wait for the thread that prepares
+    batches.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
@@ -264,7 +265,7 @@ def _short_turns() -> Iterator[None]:
 
 
 def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:
-    """What a person can do about an error that a model met on a batch; a TextError if other texts may do."""
+    """The error with a remedy for an exception of a model on a batch; a TextError if other texts may work."""
     shape = f"a batch of {len(batch)} texts of up to {max(text.cost for text in batch)} tokens (first: {batch[0].id})"
     said = (str(error).strip() or "no message").splitlines()[0][:300]
     said = said if isinstance(error, HeadscopeError) else f"{type(error).__name__}: {said}"
@@ -272,7 +273,7 @@ def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunErro
         return RunError(f"not enough memory for {shape}", "Use a smaller --batch-tokens, or fewer --layers")
     if "CUDA error" in str(error):
         return DeviceError(
-            f"the device gave up on {shape}: {said}", "Look at those texts, or use --device cpu, which says more; --resume goes on"
+            f"the device failed on {shape}: {said}", "Check those texts, or use --device cpu for a clearer message; --resume continues"
         )
     return TextError(f"{model.name} failed on {shape}: {said}", said)
 

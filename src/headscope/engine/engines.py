@@ -1,8 +1,8 @@
-"""Who does the work: this process, several, or a cluster. An engine turns numbered shards into numbered states, in any
-order.
+"""Engines, which compute numbered states from numbered shards, in any order: in this process, in several, or on a
+cluster.
 
-`local` is here; `processes` and `ray` are pools of workers (engine/pool.py), who differ in where their workers are
-(engine/processes.py, engine/ray_workers.py) and in nothing else.
+`local` is here; `processes` and `ray` are pools of workers (engine/pool.py), which differ only in where their workers
+run (engine/processes.py, engine/ray_workers.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["ENGINES", "Done", "Engine", "ShardJob", "local", "pool_for", "runner
 
 
 def local(work: Iterator[ShardJob], runner: ShardRunner) -> Iterator[Done]:
-    """One shard after the other, here."""
+    """Compute the shards one after the other, in this process."""
     careful = FaultTolerantRunner(runner)
     for job in work:
         yield job.number, careful(job.texts, job.measures)
@@ -35,16 +35,16 @@ def local(work: Iterator[ShardJob], runner: ShardRunner) -> Iterator[Done]:
 def pool_for(
     engine: Engine, workers: int, device: str | None = None, address: str | None = None, gpus: float | None = None
 ) -> AbstractContextManager[WorkerPool | None]:
-    """The workers of an engine, who are there as long as the context is; None for `local`, which needs none."""
+    """The workers of an engine for the duration of the context; None for `local`, which needs none."""
     if engine not in ENGINES:
         raise RunError(f"engine {engine!r} is unknown", choose_from(engine, ENGINES))
     if engine != "ray" and (address is not None or gpus is not None):
         given = "--address" if address is not None else "--gpus-per-worker"
-        raise RunError(f"{given} says nothing to the {engine} engine", "Use it with --engine ray, or leave it out")
+        raise RunError(f"{given} does not apply to the {engine} engine", "Use it with --engine ray, or omit it")
     if engine == "local":
         return nullcontext()
     if device == "auto":
-        raise RunError(f"device auto says nothing to the {engine} engine, whose workers have one device each", "Use cpu or cuda")
+        raise RunError(f"device auto does not apply to the {engine} engine, whose workers have one device each", "Use cpu or cuda")
     if workers < 1:
         raise RunError(f"the {engine} engine cannot start with {workers} workers", "Use one worker or more")
     if engine == "processes":

@@ -1,7 +1,7 @@
-"""Texts on which a model fails: found one by one, left out, and remembered beside the states of their shard.
+"""Texts on which a model fails: they are found one by one, skipped, and recorded with the states of their shard.
 
-Memory that ran out, a tokenizer that does not fit and a device that gave up are not the fault of a text: those
-errors end the run. So does a model that fails on everything.
+Running out of memory, a wrong tokenizer and a failed device are not faults of a text: these errors end the run. So does
+a model that fails on every text.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from headscope.engine.compute import ShardRunner
     from headscope.models.model import Model
 
-NAME = "failures"  # among the states of a shard
-ROUNDS = 4  # how often a shard is tried without the texts that were found to fail
-NONE_WENT_WELL = 64  # texts that fail before any goes well: then it is not the texts
-MOST = 10_000  # texts that may be left out of a run
-NAMED = 8  # texts that a line names
+NAME = "failures"  # the key among the states of a shard
+ROUNDS = 4  # how often a shard is tried without its failing texts
+NONE_WENT_WELL = 64  # failing texts before any succeeds, after which the texts are not to blame
+MOST = 10_000  # texts that may be skipped in a run
+NAMED = 8  # texts that a message names
 
 
 class TextError(RunError):
-    """A model that failed on some texts, and may not on others; `cause` is what it said."""
+    """A failure of the model on some texts, which may not affect others; `cause` is its message."""
 
     def __init__(self, problem: str, cause: str) -> None:
         self.cause = cause
@@ -37,29 +37,27 @@ class TextError(RunError):
 
 
 class DeviceError(RunError):
-    """A device that gave up: nothing more can be computed on it by this process."""
+    """A failure of the device, on which this process cannot compute any more."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A text that was left out, and what the model said."""
+    """A skipped text, and the model's error message."""
 
     text: str
     error: str
 
 
 class FaultTolerantRunner:
-    """A shard runner that leaves out the texts on which its model fails."""
+    """A shard runner that skips the texts on which its model fails."""
 
     def __init__(self, runner: ShardRunner) -> None:
         self._runner = runner
-        self._well = False  # whether any text has gone well
+        self._well = False  # whether any text has succeeded
         self._failed = 0
 
     def __call__(self, texts: Sequence[Encoded], measures: frozenset[str]) -> States:
-        """The states of a shard, as if the texts that fail were not in it, and which ones these are under
-        `failures`.
-        """
+        """The states of a shard without its failing texts, which are listed under `failures`."""
         failed: dict[str, str] = {}
         for tries in range(ROUNDS):
             rest = [text for text in texts if text.id not in failed]
@@ -82,7 +80,7 @@ class FaultTolerantRunner:
         return {**states, NAME: _state(failed)}
 
     def _failing(self, texts: Sequence[Encoded], measures: frozenset[str]) -> dict[str, str]:
-        """Which texts fail, each on its own, batch by batch."""
+        """The texts that fail on their own, found batch by batch."""
         planned = batches(texts, self._runner.batch_tokens)
         return {text.id: cause for batch in planned for text, cause in self._narrowed(batch, measures)}
 
@@ -95,19 +93,19 @@ class FaultTolerantRunner:
                 return
             half = len(batch) // 2
             found = [*self._narrowed(batch[:half], measures), *self._narrowed(batch[half:], measures)]
-            if not found:  # it is these texts together
+            if not found:  # the texts fail only together
                 raise RunError(error.problem, "Use another --batch-tokens") from error
             yield from found
 
     def _require_sound(self, measures: frozenset[str], error: TextError) -> None:
-        """Raise the error if, before any text went well, the model fails on an ordinary text, too."""
+        """Raise the error if no text has succeeded yet and the model also fails on an ordinary text."""
         if self._well:
             return
         try:
-            with suppress(MeasureError):  # which may miss something in a text without annotation
+            with suppress(MeasureError):  # measures may lack something in a text without annotation
                 self._runner([ordinary(self._runner.model)], measures)
         except TextError:
-            raise RunError(error.problem, "It fails on any text: check the model, and that its tokenizer belongs to it") from error
+            raise RunError(error.problem, "It fails on any text: check the model, and that the tokenizer belongs to it") from error
 
 
 def ordinary(model: Model) -> Encoded:
@@ -126,22 +124,22 @@ def _state(failed: Mapping[str, str]) -> State:
 
 
 def failures(states: States) -> list[Failure]:
-    """What was left out of the shards of these states, in their order."""
+    """The skipped texts of the shards of these states, in order."""
     kept = StateColumns(states[NAME]) if NAME in states else StateColumns()
     return [Failure(*pair) for pair in zip(kept.words("texts"), kept.words("errors"), strict=True)]
 
 
 def line(failed: Sequence[Failure], model: str) -> str:
-    """What is said of texts that were left out."""
-    return f"{len(failed)} texts left out, on which {model} failed: {_named(failed)}"
+    """The line about skipped texts."""
+    return f"{len(failed)} texts skipped, on which {model} failed: {_named(failed)}"
 
 
 def error(failed: Sequence[Failure], model: str, kept: bool) -> RunError:
-    """What is said instead of results, when texts may not be left out."""
+    """The error if texts fail and may not be skipped."""
     texts = "a text" if len(failed) == 1 else f"{len(failed)} texts"
-    remedy = "--resume --on-error skip goes on without them, and computes nothing again" if kept else "Leave them out with --on-error skip"
-    done = "; the rest is done and kept" if kept else ""
-    return RunError(f"{model} failed on {texts}: {_named(failed)}{done}", f"{remedy}. Or mend the corpus, and start afresh")
+    remedy = "--resume --on-error skip continues without them and computes nothing again" if kept else "Skip them with --on-error skip"
+    done = "; the other texts are finished and kept" if kept else ""
+    return RunError(f"{model} failed on {texts}: {_named(failed)}{done}", f"{remedy}. Or fix the corpus, and start again")
 
 
 def _named(failed: Sequence[Failure]) -> str:

@@ -1,7 +1,7 @@
-"""Measuring text that the model writes itself: each text of a shard is a prompt, which is continued and then measured.
+"""Measure text that the model generates: each text of a shard is a prompt, which is continued and then measured.
 
-What a model writes depends on the prompt alone (models/generation.py), so that shards, workers and resuming change
-nothing. The tokens travel beside the states of measures, and are merged and kept with them.
+Generated text depends only on the prompt (models/generation.py), so shards, workers and resuming do not change it. The
+tokens are stored next to the states of measures, and are merged and saved with them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from headscope.models.generation import Decoding, Stop, generate
 from headscope.results.columns import StateColumns
 from headscope.results.counts import Sizes
 
-NAME = "generated"  # among the states of a shard, and of the table
+NAME = "generated"  # the key among the states of a shard, and the name of the table
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """One prompt and what the model wrote after it."""
+    """One prompt and the text that the model generated after it."""
 
     id: str
     slice: str
@@ -44,14 +44,14 @@ class GeneratedText:
 
 
 class GeneratingRunner(ShardRunner):
-    """Continues the texts of shards, and measures prompts and continuations together."""
+    """A shard runner that continues the texts of shards, and measures prompts and continuations together."""
 
     def __init__(self, *args: Any, decoding: Decoding, **options: Any) -> None:
         super().__init__(*args, **options)
         self._decoding = decoding
 
     def __call__(self, texts: Sequence[Encoded], names: frozenset[str] | None = None) -> States:
-        """The states of one shard, and what was generated for it under `generated`."""
+        """The states of one shard, with its generated texts under `generated`."""
         written, stops = self._written(texts)
         return {**super().__call__(written, names), NAME: _state(written, stops)}
 
@@ -84,7 +84,7 @@ def _state(texts: Sequence[Encoded], stops: Sequence[Stop]) -> State:
 
 
 def generated_texts(states: States) -> Iterator[GeneratedText]:
-    """What was generated for the shards of these states, in the order of the texts."""
+    """The generated texts of the shards of these states, in the order of the texts."""
     kept = StateColumns(states[NAME])
     tokens = kept.numbers("tokens").astype(np.int64).tolist()
     ends = np.cumsum([0, *kept.numbers("lengths")]).astype(np.int64).tolist()
@@ -97,7 +97,7 @@ def generated_texts(states: States) -> Iterator[GeneratedText]:
 
 
 def columns_of(texts: Sequence[GeneratedText], tokenizer: Tokenizer) -> dict[str, list[Any]]:
-    """The table of what was generated: one row per text. `tokens` are the ids of the generated tokens."""
+    """The columns of the table of generated texts: one row per text. `tokens` are the ids of the generated tokens."""
     return {
         "document": [text.document for text in texts],
         "text": [text.id for text in texts],
@@ -111,7 +111,7 @@ def columns_of(texts: Sequence[GeneratedText], tokenizer: Tokenizer) -> dict[str
 
 
 def summary_of(texts: Sequence[GeneratedText], decoding: Decoding) -> dict[str, Any]:
-    """What a manifest says of what was generated."""
+    """The summary of generated texts for a manifest."""
     return {
         "asked": decoding.count,
         "how": decoding.described(),

@@ -1,5 +1,5 @@
-"""How many bytes the maps of texts take, and how many may be held at once: a run streams, and its gallery must not
-change that.
+"""The memory of maps in bytes, and the limit on maps held together, so that a gallery does not need more memory than
+the run.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from typing import Protocol
 
 from headscope.core.heads import Kind
 
-MOST = 160 << 20  # the maps of 512 tokens by 12 layers of 12 heads fit
+MOST = 160 << 20  # enough for the maps of 512 tokens by 12 layers of 12 heads
 SIDES: dict[Kind, tuple[str, str]] = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
 
 
 class Sided(Sized, Protocol):
-    """A text, as long as it is, and what a decoder reads of it."""
+    """A text with a length, and the text that a decoder reads."""
 
     @property
     def target(self) -> Sized | None:
@@ -29,6 +29,6 @@ def map_size(texts: Sequence[Sided], kind: Kind) -> tuple[int, int]:
 
 
 def map_bytes(texts: Sequence[Sided], heads: Mapping[Kind, int]) -> int:
-    """Bytes of a batch of these texts' maps, padded, of so many heads of each kind."""
+    """Bytes of a batch of these texts' padded maps, for this many heads of each kind."""
     sizes = ((number, *map_size(texts, kind)) for kind, number in heads.items())
     return sum(number * rows * columns for number, rows, columns in sizes) * len(texts) * 4

@@ -1,4 +1,4 @@
-"""A folder for results: refused, cleared, or gone on with."""
+"""Opening a folder for results: it is refused, cleared, or resumed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from headscope.results.folder import Folder
 from headscope.results.results import Results
 from headscope.results.signature import differences
 
-_HOLDS = "Use --resume to go on with it, --overwrite to replace it, or another --out"
+_HOLDS = "Use --resume to continue it, --overwrite to replace it, or another --out"
 
 
 def look_first(folder: Folder, resume: bool, overwrite: bool, remedy: str = _HOLDS) -> None:
-    """Refuse a folder that cannot be used before a model is loaded for it."""
+    """Refuse an unusable folder before a model is loaded."""
     folder.refuse_others()
     folder.require_writable()
     if folder.manifest.exists() and not resume and not overwrite:
@@ -24,7 +24,7 @@ def look_first(folder: Folder, resume: bool, overwrite: bool, remedy: str = _HOL
 
 
 def prepare(folder: Folder, now: Mapping[str, Any], resume: bool, overwrite: bool) -> Results | None:
-    """Make the folder ready, or return its results if the work is already done."""
+    """Prepare the folder, or return its results if the work is already done."""
     look_first(folder, resume, overwrite)
     if not resume or not folder.manifest.exists():
         folder.clear()
@@ -34,7 +34,7 @@ def prepare(folder: Folder, now: Mapping[str, Any], resume: bool, overwrite: boo
         folder.clear()
         return None
     if changed := differences(manifest.get("identity", {}), now):
-        raise RunError(f"{folder.path} was begun with other settings: {'; '.join(changed[:3])}", "Use --overwrite, or another --out")
+        raise RunError(f"{folder.path} was started with other settings: {'; '.join(changed[:3])}", "Use --overwrite, or another --out")
     complete = manifest["status"] == "complete"
     folder.tidy(complete)
     return Results.open(folder.path) if complete else None

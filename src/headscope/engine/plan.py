@@ -1,4 +1,4 @@
-"""What one pass over the corpus must provide: the union of what its measures need, and no more."""
+"""The plan of one pass over the corpus, which provides exactly what its measures need."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from headscope.measures.base import Level
 
 @dataclass(frozen=True)
 class CorpusReading:
-    """One way of cutting the corpus into texts, and the measures that want it so."""
+    """One way of cutting the corpus into texts, and the measures that use it."""
 
     unit: Unit
     overlong: Overlong
     measures: frozenset[str]
-    control: bool = False  # whether a measure asks for the trees of other sentences
-    differentiates: bool = False  # whether a measure asks for gradients
-    of_words: frozenset[str] = frozenset()  # the measures that look at words, not at tokens
+    control: bool = False  # whether a measure needs the trees of other sentences
+    differentiates: bool = False  # whether a measure needs gradients
+    of_words: frozenset[str] = frozenset()  # the measures of words, not of tokens
 
 
 def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tuple[CorpusReading, ...]:
-    """How often a run must read its corpus: once for each way that a measure asks for, in the order of the measures."""
+    """The readings of the corpus that a run needs: one for each way that a measure requires, in the order of the
+    measures.
+    """
     wanted: dict[tuple[Unit, Overlong], list[Measure]] = {}
     for measure in measures:
         wanted.setdefault((measure.unit or unit, measure.overlong or overlong), []).append(measure)
@@ -47,7 +49,9 @@ def readings(measures: Sequence[Measure], unit: Unit, overlong: Overlong) -> tup
 
 @dataclass(frozen=True)
 class Plan:
-    """The measures of a run and the sites they look at. `chosen` numbers those sites among all of the model's."""
+    """The measures of a run and the sites that they read. `chosen` has the numbers of these sites among all of the
+    model's.
+    """
 
     measures: tuple[Measure, ...]
     chosen: tuple[int, ...]
@@ -55,7 +59,7 @@ class Plan:
 
     @classmethod
     def make(cls, measures: Sequence[Measure], sites: Sequence[Site], layers: Sequence[int] | None = None) -> Plan:
-        """A plan for all sites, or for those of some layers (counted from 1). Other layers are never captured."""
+        """A plan for all sites, or for those of some layers (counted from 1). Other layers are not captured."""
         available = {site.layer + 1 for site in sites}
         if unknown := sorted(set(layers or ()) - available):
             raise RunError(f"the model has no layer {unknown[0]}", f"Its layers with attention are {min(available)} to {max(available)}")
@@ -63,7 +67,7 @@ class Plan:
         return cls(tuple(measures), chosen, HeadLayout(tuple(sites[index] for index in chosen)))
 
     def by_level(self, names: frozenset[str] | None = None) -> dict[Level, list[Measure]]:
-        """The measures of attention (of these names) of each level: word-level maps are made only if one asks for
+        """The measures of attention (of these names) of each level: word-level maps are made only if one of them needs
         them, once for all.
         """
         levels: dict[Level, list[Measure]] = {}
@@ -73,14 +77,16 @@ class Plan:
         return levels
 
     def row_needs(self, names: frozenset[str] | None = None) -> RowNeeds | None:
-        """What the measures of attention (of these names) need of the rows of maps; None if one of them reads maps."""
+        """The statistics of rows that the measures of attention (of these names) need; None if one of them reads
+        maps.
+        """
         needs = [measure.row_needs() for measures in self.by_level(names).values() for measure in measures]
         if not needs or None in needs:
             return None
         return reduce(or_, (need for need in needs if need is not None))
 
     def by_slope(self, names: frozenset[str] | None = None) -> dict[Slope, list[Measure]]:
-        """The measures of gradients (of these names), by how these are taken."""
+        """The measures of gradients (of these names), by the way gradients are taken."""
         slopes: dict[Slope, list[Measure]] = {}
         for measure in self._named(names):
             if (slope := measure.slope()) is not None:

@@ -1,8 +1,8 @@
-"""A pool of workers: who gets which shard, and what happens when one dies.
+"""A pool of workers: assigns shards to workers, and replaces workers that die.
 
-A worker that dies, with its process or with its machine, is replaced, and its shards are done again by others: a
-shard gives the same states wherever and however often it is computed. A shard that ended its worker `TRIES` times is
-set aside, and named when the rest, or a good deal of it, is done.
+If a worker's process or machine dies, the worker is replaced and others repeat its shards: the states of a shard do not
+depend on where or how often it is computed. A shard whose worker died `TRIES` times is set aside, and named when the
+rest, or much of it, is done.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from headscope.core.state import States
 from headscope.engine.worker import ShardJob, WorkerSetup
 from headscope.errors import RunError
 
-AHEAD = 2  # shards that a worker has at a time: one in hand, one to go on with
+AHEAD = 2  # shards assigned to a worker: one in progress, one next
 TRIES = 3
-ASIDE = 16  # shards that may be set aside before a run is given up
-BEYOND = 256  # shards that are done after one was set aside: they cannot be merged without it, and their states are held
+ASIDE = 16  # shards that may be set aside before a run is aborted
+BEYOND = 256  # shards finished after one was set aside: they cannot be merged without it, so their states are held
 NAMED = 5
 
 
 @dataclass(frozen=True)
 class Event:
-    """What a worker answered (engine/worker.py); `died` with the reason is said for one that answers no more."""
+    """An answer of a worker (engine/worker.py); `died` with the reason for a worker that no longer answers."""
 
     worker: Hashable
     what: str
@@ -35,7 +35,7 @@ class Event:
 
 
 class WorkerPool(ABC):
-    """Workers of one kind. They do the shards they are given in order, and each of their answers is an event."""
+    """Workers of one kind. They compute their shards in order, and each of their answers is an event."""
 
     remedy = "If memory ran out, use fewer --workers or a smaller --batch-tokens"
 
@@ -45,19 +45,19 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def threads(self) -> int:
-        """How many threads a worker computes with."""
+        """The number of threads of a worker."""
 
     @abstractmethod
     def hire(self, start: WorkerSetup) -> Hashable:
-        """Begin to start a worker, and return what it is known by; an event says when it is ready."""
+        """Begin to start a worker, and return its number; an event tells when it is ready."""
 
     @abstractmethod
     def give(self, worker: Hashable, job: ShardJob) -> None:
-        """Put a shard at the end of a worker's line."""
+        """Append a shard to a worker's queue."""
 
     @abstractmethod
     def events(self) -> list[Event]:
-        """What happened, in order for each worker. Waits until something does, for a second or so."""
+        """The new events, in order for each worker. Waits up to about a second for one."""
 
     @abstractmethod
     def dismiss(self, worker: Hashable) -> None:
@@ -65,14 +65,14 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def __enter__(self) -> Self:
-        """Make ready what workers need."""
+        """Prepare the environment of workers."""
 
     @abstractmethod
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End all workers, and what was started for them."""
+        """End all workers, and everything that was started for them."""
 
     def require_place(self) -> None:
-        """An error if no worker can be started, and waiting does not help."""
+        """Raise an error if no worker can be started and waiting does not help."""
         return
 
 
@@ -92,7 +92,7 @@ class Dispatch:
         self._early_deaths = 0  # workers in a row that died before they were ready
 
     def __iter__(self) -> Iterator[tuple[int, States]]:
-        """Numbers and states of all shards, as they are done."""
+        """Numbers and states of all shards, in the order in which they finish."""
         job = self._next()
         for _ in range(self._pool.size if job is not None else 0):
             self._beginning.add(self._pool.hire(self._start))
@@ -115,7 +115,7 @@ class Dispatch:
         return next(self._work, None) if self._beyond < BEYOND else None
 
     def _free(self) -> Hashable | None:
-        """The worker with the least to do, if it can take more."""
+        """The worker with the fewest shards, if it can take more."""
         worker = min(self._lines, key=lambda worker: len(self._lines[worker]), default=None)
         return worker if worker is not None and len(self._lines[worker]) < AHEAD else None
 
@@ -135,7 +135,7 @@ class Dispatch:
             self._lost(event)
 
     def _lost(self, event: Event) -> None:
-        """Have the shards of a lost worker done by others, and start another in its place."""
+        """Assign the shards of a lost worker to others, and start a replacement."""
         why = str(event.answer)
         self._pool.dismiss(event.worker)
         if event.worker in self._beginning:
@@ -143,7 +143,7 @@ class Dispatch:
             self._early_deaths += 1
         line = self._lines.pop(event.worker, deque())
         if line:
-            first = line[0]  # what it had in hand
+            first = line[0]  # the shard in progress
             self._deaths[first.number] += 1
             if self._deaths[first.number] >= TRIES:
                 self._aside.append((line.popleft(), why))
@@ -162,5 +162,5 @@ class Dispatch:
         others = f", and so did {len(self._aside) - 1} other shards" if len(self._aside) > 1 else ""
         return RunError(
             f"shard {job.number + 1} ended its worker {TRIES} times ({why}){others}. It holds {named}",
-            f"{self._pool.remedy}; else take those texts out of the corpus. What was finished is kept, and --resume goes on",
+            f"{self._pool.remedy}; else remove those texts from the corpus. Finished shards are kept, and --resume continues the run",
         )

@@ -1,11 +1,11 @@
-"""Reading ahead: the files of a corpus are read and encoded by processes of their own, and come together in the order
-of the corpus.
+"""Prefetching: separate processes read and encode the files of a corpus; their texts are joined in the order of the
+corpus.
 
 One process reads some hundred thousand tokens a second, and GPUs compute faster than that. A corpus of several files
-can be read by several processes: each takes every n-th file, and its texts stay packed on their way through this
-process, which cuts them into shards by what is said of them. The texts, their order and what is counted are the same
-as if one process had read them. Where a document's name depends on the files before it, because another has the
-same, the rest of its file is read here.
+can be read by several processes: each takes every n-th file, and its texts stay packed in this process, which cuts them
+into shards by their recorded sizes. The texts, their order and the counts are the same as if one process had read them.
+If a document's name depends on earlier files, because another document has the same name, this process reads the rest
+of its file.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from headscope.engine.child_processes import end_with_parent, uninterrupted
 from headscope.errors import HeadscopeError
 from headscope.results.counts import Sizes
 
-HELD = 256 << 20  # bytes of packed texts that may wait here, of all files together
+HELD = 256 << 20  # bytes of packed texts that may wait here, for all files together
 PARCEL = 1 << 18  # bytes that are sent at a time
-MOST = 4  # readers, where nobody says how many
+MOST = 4  # readers by default, at most
 
 
 class PackedNumbers(NamedTuple):
-    """What is said of a text that is packed."""
+    """The numbers that are known of a packed text."""
 
     id: str
     target: int  # tokens that a decoder reads; -1 if there is none
@@ -51,12 +51,14 @@ class PackedNumbers(NamedTuple):
 
     @classmethod
     def of(cls, text: Encoded) -> PackedNumbers:
-        """Those of a text."""
+        """The numbers of a text."""
         return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text), text.slice)
 
 
 class PackedDocument(NamedTuple):
-    """A document: the name it has in its file, the one its reader gave it, what is said of its texts, and these."""
+    """A packed document: its name in the file, the name its reader gave it, the numbers of its texts, and the packed
+    texts.
+    """
 
     name: str
     document: str
@@ -66,12 +68,12 @@ class PackedDocument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PackedText:
-    """A text that is packed, as far as this process must know it."""
+    """A packed text with the fields that this process needs."""
 
     document: str
     numbers: PackedNumbers
     packed: bytes
-    place: int  # among the texts of its document
+    place: int  # its index among the texts of the document
 
     def __len__(self) -> int:
         return self.numbers.sizes.tokens
@@ -88,16 +90,16 @@ class PackedText:
 
     @property
     def target(self) -> range | None:
-        """Something as long as what the decoder reads."""
+        """An object with the length of the text that the decoder reads."""
         return range(self.numbers.target) if self.numbers.target >= 0 else None
 
     def whole(self) -> Encoded:
-        """The text itself."""
+        """The unpacked text."""
         return unpack(self.packed)[self.place]
 
 
 class PackedShard(Sequence[Encoded]):
-    """The texts of a shard, which are unpacked where they are first looked at."""
+    """The texts of a shard, which are unpacked on first access."""
 
     def __init__(self, briefs: Sequence[PackedText]) -> None:
         self._parts: list[tuple[bytes, list[int]]] = []
@@ -135,26 +137,26 @@ class Prefetcher:
 
     @staticmethod
     def can(corpus: Corpus, readers: int) -> bool:
-        """Whether a corpus can be read so: it has several files, which are no folders."""
+        """Whether a corpus can be prefetched: it must have several files, none of which is a folder."""
         return readers > 0 and len(corpus.paths) > 1 and corpus.format not in KEYS
 
     @staticmethod
     def usual(corpus: Corpus, device: str) -> int:
-        """How many readers a run has where nobody says it: none on a CPU, whose cores have enough to do; beside a GPU
-        as many as there are other cores, if the corpus can be read so.
+        """The default number of readers: none on a CPU, whose cores are busy; with a GPU, the number of other cores, if
+        the corpus can be prefetched.
         """
         return min(MOST, (os.cpu_count() or 1) - 1, len(corpus.paths)) if device != "cpu" and Prefetcher.can(corpus, 1) else 0
 
     def texts(self, encoder: Encoder, dropped: Tally) -> Iterator[PackedText]:
-        """All texts in order; what is left out is counted in `dropped`, and what is passed over in the corpus's own
-        tally.
+        """All texts in order. Skipped texts are counted in `dropped`, and what the readers of files skip in the
+        corpus's tally.
         """
         corpus = self._corpus
         corpus.skipped = skipped = corpus.new_tally()
         sizes = [path.stat().st_size if kind_of(path) == "file" else 0 for path in corpus.paths]
         names, passed = Unique(), 0
         for path in corpus.paths:
-            corpus.check(path)  # as it is now, before anybody reads it
+            corpus.check(path)  # its current state, before any process reads it
         readers = [_Reader(corpus, encoder, number, self._readers) for number in range(self._readers)]
         try:
             for number, (path, size) in enumerate(zip(corpus.paths, sizes, strict=True)):
@@ -166,10 +168,10 @@ class Prefetcher:
                 reader.end()
 
     def _file(self, path: Path, reader: _Reader, encoder: Encoder, names: Unique, dropped: Tally, skipped: Tally) -> Iterator[PackedText]:
-        """The texts of one file, as its reader sends them."""
+        """The texts of one file, from its reader."""
         taken, renamed = 0, None
         for parcel in reader.parcels():
-            self._corpus.check(path)  # what was read of it is what it held when it was first looked at
+            self._corpus.check(path)  # the file has not changed since it was first read
             if renamed is None and (name := names.of(parcel.name)) != parcel.document:
                 renamed = name
             if renamed is None:
@@ -179,7 +181,7 @@ class Prefetcher:
             dropped.update(reader.dropped)
             skipped.update(reader.skipped)
             return
-        # What its reader counted is of the file as it would be alone: all of it is counted anew.
+        # Its reader counted as if the file were the only one: all counts are made again.
         documents = self._corpus.read_one(path, skipped)
         again = Unique()
         for document in islice(documents, taken):
@@ -195,13 +197,13 @@ def _briefs(parcel: PackedDocument) -> Iterator[PackedText]:
 
 
 def _parcel(document: Document, name: str, encoder: Encoder, dropped: Tally) -> PackedDocument:
-    """A document of that name, encoded and packed."""
+    """A document with this name, encoded and packed."""
     texts = list(encoder.texts([document if name == document.id else replace(document, id=name)], dropped))
     return PackedDocument(document.id, name, [PackedNumbers.of(text) for text in texts], pack(texts))
 
 
 class _Reader:
-    """A process that reads every n-th file, and a thread that takes what it sends."""
+    """A process that reads every n-th file, and a thread that receives its documents."""
 
     def __init__(self, corpus: Corpus, encoder: Encoder, first: int, step: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -218,10 +220,10 @@ class _Reader:
         self.dropped, self.skipped = Tally(), Tally()  # of the file that was read last
 
     def _take(self) -> None:
-        """Say what is to be read, when the process listens, so that none waits for another to start; then take what
-        comes.
+        """Send the process its task when it listens, so that no reader waits for another to start; then receive its
+        messages.
         """
-        with suppress(OSError):  # it died: the next message says so
+        with suppress(OSError):  # it died: the next message reports it
             self._pipe.send(self._task)
         while not self._ended.is_set():
             try:
@@ -238,7 +240,7 @@ class _Reader:
                 return
 
     def parcels(self) -> Iterator[PackedDocument]:
-        """What the reader has of the next file."""
+        """The documents that the reader sends for the next file."""
         while True:
             message = self._arrived.get()
             if isinstance(message, tuple) and len(message) == 3:
@@ -259,12 +261,12 @@ class _Reader:
 
 
 def _read(pipe: Connection) -> None:
-    """What a reading process does, once it is told what to read: documents in lists of some, and for each file, at its
-    end, what was left out of it.
+    """The main function of a reading process: sends lists of documents and, at the end of each file, the tally of what
+    was skipped.
     """
     end_with_parent()
     files, format, on_error, columns, encoder = pipe.recv()
-    gc.freeze()  # what is imported stays: it need not be looked through for what is no longer used
+    gc.freeze()  # imported objects stay: the garbage collector can ignore them
     with rare_collections():
         _send_files(pipe, Corpus(tuple(files), format, on_error, columns), encoder)
 

@@ -19,7 +19,7 @@ from headscope.engine.child_processes import end_with_parent, uninterrupted
 from headscope.engine.pool import Event, WorkerPool
 from headscope.engine.worker import Answer, ShardJob, Worker, WorkerSetup
 
-PATIENCE = 10  # seconds that a worker has to end by itself
+PATIENCE = 10  # seconds that a worker has to end on its own
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _Hand:
 
 
 class ProcessPool(WorkerPool):
-    """Processes that are started for a run and end with it."""
+    """A pool of processes that are started for a run and end with it."""
 
     remedy = f"{WorkerPool.remedy}; a script must start its run under `if __name__ == '__main__':`"
 
@@ -59,12 +59,12 @@ class ProcessPool(WorkerPool):
         return process.pid
 
     def give(self, worker: Hashable, job: ShardJob) -> None:
-        """Send a shard; that a worker is dead is heard of by an event."""
+        """Send a shard; an event reports if the worker is dead."""
         with suppress(OSError):
             self._hands[worker].jobs.send((job.texts, job.measures))
 
     def events(self) -> list[Event]:
-        """What has arrived from any of the processes."""
+        """The answers that have arrived from any process."""
         names = {hand.answers: pid for pid, hand in self._hands.items()}
         return [self._received(names[connection]) for connection in wait(list(names), timeout=1) if isinstance(connection, Connection)]
 
@@ -79,7 +79,7 @@ class ProcessPool(WorkerPool):
             return Event(worker, "died", f"a worker process died: {how}")
 
     def dismiss(self, worker: Hashable) -> None:
-        """End a process at once: it holds nothing that could be lost."""
+        """End a process immediately: it holds nothing that could be lost."""
         hand = self._hands.pop(worker)
         hand.process.kill()
         hand.process.join(PATIENCE)
@@ -95,13 +95,13 @@ class ProcessPool(WorkerPool):
 
 
 def _serve(jobs: Connection, answers: Connection, start: WorkerSetup) -> None:
-    """What a process does: take shards, one after the other, until it is ended."""
+    """The main function of a process: compute shards, one after the other, until it is ended."""
     end_with_parent()
     worker = Worker()
     ready = worker.begin(start)
     answers.send(ready)
     line: queue.SimpleQueue[tuple[object, object]] = queue.SimpleQueue()
-    # Read at once, so that the one who sends never waits for this process while it computes.
+    # A thread reads immediately, so that the sender never waits while this process computes.
     threading.Thread(target=_take, args=(jobs, line), daemon=True).start()
     while ready[0] == "ready":
         texts, measures = line.get()

@@ -1,7 +1,7 @@
 """Workers as actors of Ray, on this machine or on the machines of a cluster, with or without GPUs.
 
-Without an address a Ray of our own is started, which listens on loopback only, sends nothing to anybody, and ends
-with the run. With one, only the actors of the run are ours; the cluster stays as it was.
+Without an address, a local Ray is started, which listens only on loopback, sends no data anywhere, and ends with the
+run. With an address, the run starts only its actors and leaves the cluster unchanged.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from headscope.engine.pool import Event, WorkerPool
 from headscope.engine.worker import ShardJob, WorkerSetup, copied
 from headscope.errors import RunError
 
-PATIENCE = 60.0  # seconds in which at least one worker must find a place
+PATIENCE = 60.0  # seconds in which at least one worker must be placed
 REACH = 5.0  # seconds for an answer from an address
-LOST = 20.0  # seconds without an answer after which a head is lost; after 60 Ray ends this process
-LEAST_STORE = 80 << 20  # bytes that Ray keeps for what is passed around, at least
-STORE = 512 << 20  # and what a Ray of our own gets
-_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # how gRPC begins, with empty settings
+LOST = 20.0  # seconds without an answer after which the head counts as lost; after 60 s Ray ends this process
+LEAST_STORE = 80 << 20  # minimum size in bytes of Ray's object store
+STORE = 512 << 20  # its size for a local Ray
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # the start of a gRPC connection, with empty settings
 
 
 @dataclass
 class _Hand:
-    """An actor, and what it has been asked and has not answered yet, oldest first."""
+    """An actor, and its unanswered requests, oldest first."""
 
     actor: Any
     asked: list[Any] = field(default_factory=list)
@@ -41,7 +41,7 @@ class _Hand:
 
 
 class RayPool(WorkerPool):
-    """Actors of Ray. `gpus` is what each is to have; if nothing is said, a share of those that there are, unless the
+    """Actors of Ray. `gpus` is the number of GPUs per actor; by default a share of the available ones, unless the
     device is a CPU.
     """
 
@@ -52,18 +52,18 @@ class RayPool(WorkerPool):
         if gpus is not None and (gpus < 0 or (gpus > 1 and gpus != int(gpus))):
             raise RunError(f"a worker cannot have {gpus:g} GPUs", "Use 0, a share such as 0.5, or a whole number")
         if device is not None and device not in ("cpu", "cuda"):
-            raise RunError(f"device {device!r} says nothing to a cluster", "Use cpu, or cuda: Ray says which one each worker gets")
+            raise RunError(f"device {device!r} does not apply to a cluster", "Use cpu, or cuda: Ray says which one each worker gets")
         if device == "cpu" and gpus:
-            raise RunError(f"device cpu and {gpus:g} GPUs for each worker contradict each other", "Leave out one of them")
+            raise RunError(f"device cpu and {gpus:g} GPUs for each worker contradict each other", "Omit one of them")
         self._address = address
         self._gpus = gpus
         self._hands: dict[Hashable, _Hand] = {}
         self._hired = 0
         self._waiting_since = time.monotonic()
-        self._folder: str | None = None  # of a Ray of our own
-        self._connected = False  # by us
+        self._folder: str | None = None  # of a local Ray
+        self._connected = False  # by this run
         self._head = ""  # the address of the cluster's head
-        self._asked = 0.0  # when it was last asked whether it is there
+        self._asked = 0.0  # when it was last checked
         self._lost = False
 
     def __enter__(self) -> Self:
@@ -95,7 +95,7 @@ class RayPool(WorkerPool):
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start_own(self) -> None:
-        """A Ray of our own. Its files, logs included, go with it."""
+        """Start a local Ray. Its files, including logs, are removed with it."""
         self._folder = tempfile.mkdtemp(prefix="headscope-")
         with _loopback(), uninterrupted():
             self._init(
@@ -119,12 +119,12 @@ class RayPool(WorkerPool):
     def _init(self, **options: Any) -> None:
         log = logging.getLogger("ray")
         level = log.level
-        log.setLevel(logging.CRITICAL)  # what matters is in the errors
-        self._ray._private.worker._worker_logs_enabled = False  # or deaths, which are nothing special here, would be printed
+        log.setLevel(logging.CRITICAL)  # the errors have the relevant information
+        self._ray._private.worker._worker_logs_enabled = False  # else deaths of workers, which the pool handles, would be printed
         try:
             self._ray.init(log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=False, **options)
             self._connected = True
-        except (Exception, SystemExit) as error:  # Ray ends the process where it cannot connect
+        except (Exception, SystemExit) as error:  # Ray ends the process if it cannot connect
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
             said = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
@@ -132,19 +132,19 @@ class RayPool(WorkerPool):
                 raise RunError(
                     f"Ray cannot be started here ({said})", "Use --engine processes, or --address of a cluster that runs"
                 ) from None
-            remedy = "Give HOST:PORT of the cluster's head (ray status says it), or auto, and start the run on a machine of the cluster"
+            remedy = "Give HOST:PORT of the cluster's head (see ray status), or auto, and start the run on a machine of the cluster"
             raise RunError(f"the Ray cluster at {self._address} cannot be joined ({said})", remedy) from None
         finally:
             log.setLevel(level)
 
     def _require_same(self) -> None:
-        """An error if another cluster is meant than the one that this process is connected to already, which is used
-        then.
+        """Raise an error if the address is not that of the cluster to which this process is already connected, which is
+        used in this case.
         """
         here = self._ray.get_runtime_context().gcs_address
         if self._address not in (None, "auto", here):
             raise RunError(
-                f"this process is connected to Ray at {here}, not at {self._address}", "Call ray.shutdown() first, or leave the address out"
+                f"this process is connected to Ray at {here}, not at {self._address}", "Call ray.shutdown() first, or omit the address"
             )
 
     def _choose_device(self) -> None:
@@ -158,13 +158,13 @@ class RayPool(WorkerPool):
         self.device = "cuda" if self._gpus else "cpu"
 
     def threads(self) -> int:
-        """On a Ray of our own a share of the cores, as other processes have it; elsewhere the one core that Ray
-        gives to a worker.
+        """On a local Ray a share of the cores, as for other processes; on a cluster the one core that Ray gives to a
+        worker.
         """
         return max(1, (os.cpu_count() or 1) // self.size) if self._folder is not None else 1
 
     def hire(self, start: WorkerSetup) -> Hashable:
-        """Ask Ray for an actor; it may have to wait for a place."""
+        """Request an actor from Ray; it may have to wait for resources."""
         self._require_head()
         options = {"num_cpus": 1, "num_gpus": self._gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         hand = _Hand(self._ray.remote(_actor()).options(**options).remote())
@@ -180,7 +180,7 @@ class RayPool(WorkerPool):
         hand.asked.append(hand.actor.do.remote(job.texts, job.measures))
 
     def events(self) -> list[Event]:
-        """The answers that are there, of each worker the oldest first."""
+        """The answers that have arrived, the oldest of each worker first."""
         oldest = {hand.asked[0]: worker for worker, hand in self._hands.items() if hand.asked}
         if not oldest:
             time.sleep(0.1)
@@ -194,8 +194,8 @@ class RayPool(WorkerPool):
         return [event for event in heard if event is not None]
 
     def _require_head(self) -> None:
-        """An error if the cluster's head does not answer for some time: calls to Ray would wait for it, and then end
-        the process.
+        """Raise an error if the cluster's head has not answered for some time. Calls to Ray would wait for it, and then
+        end the process.
         """
         self._asked = time.monotonic()
         while not _answers(self._head):
@@ -203,7 +203,7 @@ class RayPool(WorkerPool):
                 self._lost = True
                 raise RunError(
                     f"the head of the Ray cluster at {self._head} has not answered for {LOST:g} s",
-                    "What was finished is kept: go on with --resume, on another cluster or with --engine local or processes",
+                    "Finished shards are kept: continue with --resume, on another cluster or with --engine local or processes",
                 )
             time.sleep(1)
 
@@ -220,7 +220,7 @@ class RayPool(WorkerPool):
         return Event(worker, what, copied(said) if what == "done" else said)
 
     def dismiss(self, worker: Hashable) -> None:
-        """End an actor, wherever it is."""
+        """End an actor on any machine."""
         hand = self._hands.pop(worker)
         if not any(other.placed for other in self._hands.values()):
             self._waiting_since = time.monotonic()
@@ -229,21 +229,21 @@ class RayPool(WorkerPool):
                 self._ray.kill(hand.actor)
 
     def require_place(self) -> None:
-        """An error, after a while, if Ray has a place for no worker."""
+        """Raise an error if Ray has not placed any worker after some time."""
         if any(hand.placed for hand in self._hands.values()) or time.monotonic() - self._waiting_since < PATIENCE:
             return
         total, free = self._ray.cluster_resources(), self._ray.available_resources()
         asked = f"1 CPU and {self._gpus:g} GPUs" if self._gpus else "1 CPU"
         there = f"{total.get('CPU', 0):g} CPUs ({free.get('CPU', 0):g} free) and {total.get('GPU', 0):g} GPUs ({free.get('GPU', 0):g} free)"
         raise RunError(
-            f"Ray found a place for none of {self.size} workers in {PATIENCE:g} s: each asks for {asked}, and the cluster has {there}",
-            "Wait until others are done with it, add machines, or ask for less with --gpus-per-worker",
+            f"Ray could not place any of {self.size} workers in {PATIENCE:g} s: each needs {asked}, and the cluster has {there}",
+            "Wait until the cluster is free, add machines, or request less with --gpus-per-worker",
         )
 
 
 def _imported() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # leaves CUDA_VISIBLE_DEVICES alone, and says nothing about it
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # leave CUDA_VISIBLE_DEVICES unchanged, without a warning
     try:
         import ray
         import ray.exceptions
@@ -253,8 +253,8 @@ def _imported() -> Any:
 
 
 def _actor() -> type:
-    """The class of actors. It is made here so that it travels to workers by value: one with another headscope can
-    still say which.
+    """The class of actors. It is defined here so that it is sent to workers by value: a worker with another version of
+    headscope can still report it.
     """
 
     class HeadscopeWorker:
@@ -296,9 +296,7 @@ def _actor() -> type:
 
 @contextmanager
 def _loopback() -> Iterator[None]:
-    """Let a Ray that is started listen on 127.0.0.1 alone, as it does by default where it knows no clusters of
-    several machines.
-    """
+    """Let a local Ray listen only on 127.0.0.1, which is its default on systems without multi-machine clusters."""
     import ray._private.ray_constants as constants
 
     name, before = constants.ENABLE_RAY_CLUSTERS_ENV_VAR, constants.ENABLE_RAY_CLUSTER
@@ -324,12 +322,12 @@ def _answers(address: str) -> bool:
 
 
 def _require_answer(address: str) -> None:
-    """An error unless something that could be Ray answers; Ray itself would try for two minutes, and then end this
+    """Raise an error unless a server that could be Ray answers. Ray itself would try for two minutes, and then end this
     process.
     """
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 65536:
-        raise RunError(f"{address!r} is no address of a Ray cluster", "Give HOST:PORT of its head, or auto")
+        raise RunError(f"{address!r} is not the address of a Ray cluster", "Give HOST:PORT of its head, or auto")
     remedy = "Check it, and that the cluster runs (ray status, on its head)"
     try:
         with socket.create_connection((host.strip("[]"), int(port)), REACH) as connection:
@@ -345,14 +343,14 @@ def _require_answer(address: str) -> None:
 
 
 def _why(error: Exception) -> str:
-    """Why a worker answers no more, in one line."""
+    """The reason why a worker no longer answers, in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if any(sign in line.lower() for sign in ("died", "killed", "memory", "modulenotfound", "error"))]
     return f"{type(error).__name__}: {(telling or lines or ['no message'])[0][:300]}"
 
 
 def _shared_memory() -> int:
-    """Bytes that are free where Ray keeps what is passed around."""
+    """The free bytes in shared memory, where Ray keeps its object store."""
     try:
         return shutil.disk_usage("/dev/shm").free
     except OSError:

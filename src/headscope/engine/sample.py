@@ -1,4 +1,4 @@
-"""A small sample of a stream of texts, the same in whatever order they come: those whose ids have the smallest
+"""A small sample of a stream of texts that does not depend on their order: the texts whose ids have the smallest
 hashes.
 """
 
@@ -14,41 +14,41 @@ from headscope.engine.map_memory import MOST, map_bytes
 from headscope.engine.prefetch import PackedText
 
 SIZE = 96  # texts
-TOKENS = 8192  # in all: long texts are fewer
-NICE = range(6, 41)  # tokens of a text that is good to look at
+TOKENS = 8192  # in all: there are fewer if they are long
+NICE = range(6, 41)  # tokens of a text that is easy to view
 
 
 class Sample:
-    """Up to `size` texts of a length that is good to look at and, where these do not suffice, of lengths close to it.
+    """Up to `size` texts of a length that is easy to view or, if there are too few, of lengths close to it.
 
-    A text is left out if the maps of all heads of `layout` on it are too large to be held. A larger sample begins
-    with a smaller one.
+    A text is skipped if its maps for all heads of `layout` are too large to hold. A larger sample begins with the texts
+    of a smaller one.
     """
 
     def __init__(self, size: int, layout: HeadLayout, measured: Callable[[Sequence[Encoded]], Sequence[Encoded]] | None = None) -> None:
-        """`measured` gives texts as measures saw them, where that is not how they were read."""
+        """`measured` returns texts in the form that measures saw, if it differs from the form that was read."""
         self._least = _Least(size)
         self._measured = measured
         self._heads = layout.heads()
         self._sizes: dict[tuple[int, int], int] = {}  # bytes of maps, by the lengths of a text and of its target
-        self.too_long = 0  # texts left out
+        self.too_long = 0  # excluded texts
 
     def add(self, text: Encoded | PackedText) -> None:
-        """Consider one more text, be it packed."""
+        """Consider one more text, packed or not."""
         lengths = len(text), -1 if text.target is None else len(text.target)
         if (size := self._sizes.get(lengths)) is None:
             size = self._sizes[lengths] = map_bytes([text], self._heads)
         if size > MOST:
             self.too_long += 1
-        elif self._least.takes(unlike := _unlike(text.cost) << 64):  # else its hash need not be worked out
+        elif self._least.takes(unlike := _unlike(text.cost) << 64):  # else its hash is not needed
             self._least.add(unlike + order(text), text)
 
     def leave_out(self, ids: Iterable[str]) -> None:
-        """Choose none of these texts."""
+        """Exclude these texts."""
         self._least.remove(frozenset(ids))
 
     def texts(self) -> list[Encoded]:
-        """The chosen texts, in an order of their own."""
+        """The chosen texts, in an order that depends only on the texts."""
         kept: list[Encoded] = []
         tokens = 0
         for text in self._least.sorted():
@@ -60,7 +60,7 @@ class Sample:
 
 
 def _unlike(tokens: int) -> int:
-    """0 for a length that is good to look at; else, in thousandths, how many times too long or too short it is."""
+    """0 for a length that is easy to view; else the factor by which it is too long or too short, in thousandths."""
     return 0 if tokens in NICE else max(1000 * tokens // NICE[-1], 1000 * NICE[0] // max(1, tokens))
 
 
@@ -69,7 +69,7 @@ class _Least:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._heap: list[tuple[int, int, Encoded | PackedText]] = []  # the largest number first; texts themselves are never compared
+        self._heap: list[tuple[int, int, Encoded | PackedText]] = []  # the largest number first; texts are never compared
         self._seen = 0
 
     def takes(self, number: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a run has to do: the corpus read in each way that a measure asks for, encoded, and cut into shards."""
+"""The work of a run: the corpus is read in each way that measures need, encoded, and cut into shards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from headscope.results.counts import Counts, require_known, warning
 
 
 class Progress(Protocol):
-    """Told how a run goes: the share of the corpus that is read, and the texts and tokens that are done."""
+    """A callback for the progress of a run: the share of the corpus that is read, and the texts and tokens that are
+    done.
+    """
 
     def __call__(self, share: float | None, texts: int, tokens: int) -> None:
         """`share` is None when it cannot be known."""
@@ -47,7 +49,7 @@ def require_labels(spec: RunSpec, corpus: Corpus, model: Model) -> None:
         if not tags or tags == {OUTSIDE}:
             raise RunError(
                 f"{model.name} tags words by {model.tagging}, and {', '.join(spec.corpus)} has none",
-                "Use a corpus that is annotated so, or leave saliency out of --measures",
+                "Use a corpus with these tags, or remove saliency from --measures",
             )
     if model.objective != "classes" or not spec.differentiates:
         return
@@ -55,7 +57,7 @@ def require_labels(spec: RunSpec, corpus: Corpus, model: Model) -> None:
     if not labels:
         raise RunError(
             f"{model.name} is a classifier, whose loss needs labels, and {', '.join(spec.corpus)} has none",
-            "Use a corpus with a label for each text (JSON lines or a table), or leave saliency out of --measures",
+            "Use a corpus with a label for each text (JSON lines or a table), or remove saliency from --measures",
         )
     for label in sorted(label for label in labels if label is not None):
         class_number(label, model.classes)
@@ -71,7 +73,7 @@ def encoder_for(
     labelled: bool = False,
     tags: Tagging | None = None,
 ) -> Encoder:
-    """What turns documents into the inputs of a resolved specification, or into those of another unit."""
+    """The encoder that turns documents into the inputs of a resolved specification, or into those of another unit."""
     cut = spec.prompt_tokens
     return Encoder(
         tokenizer,
@@ -89,10 +91,10 @@ def encoder_for(
 
 
 class RunWork:
-    """The shards still to do, made as they are asked for: the corpus is read no further ahead than the engine needs.
+    """The shards that are still to do, made on demand: the corpus is read no further ahead than the engine needs.
 
-    `sampled` are the ways of reading the corpus, each with the sample that is shown its texts; `done` says of a
-    shard's number that it needs no more work; `readers` are processes that read ahead, where the corpus allows it.
+    `sampled` are the ways of reading the corpus, each with the sample that collects its texts; `done` tells whether the
+    shard of a number is finished; `readers` is the number of processes that prefetch, if the corpus allows it.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class RunWork:
         self._shards = self._pending()
 
     def _cut(self, way: CorpusReading, counts: Counts, sample: Sample) -> Iterator[Sequence[Encoded]]:
-        """The texts of one reading, a shard at a time; those that other processes read stay packed."""
+        """The texts of one reading, one shard at a time; texts from other processes stay packed."""
         tokens = self._spec.shard_tokens or 1
         if self._ahead is None or (way.differentiates and self._model.objective in ("classes", "tags")):
             yield from shards(self._known(self._texts(way, counts, sample), way, counts), tokens)
@@ -130,7 +132,7 @@ class RunWork:
         yield from map(PackedShard, shards(self._known(briefs, way, counts), tokens))
 
     def _known(self, texts: Iterator[Text], way: CorpusReading, counts: Counts) -> Iterator[Text]:
-        """The texts, which are counted as they come: measures of words are refused where the model cannot read them."""
+        """The texts, counted as they are read. Measures of words are refused if the model cannot read the texts."""
         refused = frozenset() if self._spec.allow_unknown else way.of_words
         for text in texts:
             require_known(counts, self._name, refused, ended=False)
@@ -155,7 +157,7 @@ class RunWork:
         for text in islice(timed(encoder.texts(documents, counts.dropped), "encoding"), self._spec.limit):
             counts.add(text)
             if (labelled or tags is not None) and not self._model.predicts(text):
-                counts.dropped.add("texts without a label, for which there are no gradients", text.id)
+                counts.dropped.add("texts without a label, which have no gradients", text.id)
             sample.add(text)
             yield text
 
@@ -171,13 +173,13 @@ class RunWork:
                 number += 1
 
     def recount(self, texts: Iterable[GeneratedText]) -> None:
-        """Count texts as they were measured, with what was generated, in the place of the prompts that were read."""
+        """Count texts as they were measured, including generated tokens, in place of the prompts that were read."""
         counts = self.counts[0] = Counts(dropped=self.counts[0].dropped)
         for text in texts:
             counts.count(text.document, text.sizes, text.slice)
 
     def slices(self) -> dict[str, Any] | None:
-        """What a manifest says of the slices of a run; None if it has none."""
+        """The summary of the slices of a run for a manifest; None if it has none."""
         if self._spec.by is None:
             return None
         values = in_order({name for counts in self.counts for name in counts.slices})
@@ -190,12 +192,12 @@ class RunWork:
         return max(self.counts, key=lambda counts: counts.unknown_share)
 
     def warnings(self) -> list[str]:
-        """What a reader of the results must know of the texts."""
+        """Warnings about the texts for readers of the results."""
         return warning(self.least_known, self._name)
 
     def dropped(self) -> Tally:
-        """What was left out, and what was read all the same, by reason; where the corpus is read in several ways,
-        each has its own.
+        """The counts of what was skipped, and of what was read nevertheless, by reason; separately for each way of
+        reading the corpus.
         """
         total = Tally()
         for way, counts in zip(self.ways, self.counts, strict=True):

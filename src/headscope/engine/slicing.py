@@ -1,4 +1,4 @@
-"""Columns that divide a corpus into slices: what is refused, and what to use instead."""
+"""Checks of the columns that divide a corpus into slices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMED = 24  # columns that an error names
 
 
 def require_column(corpus: Corpus, by: str, name: str) -> None:
-    """Refuse a column in which no document has a value. The corpus is read until one has."""
+    """Refuse a column in which no document has a value. The corpus is read until a document has one."""
     known: dict[str, None] = {}
     for document in corpus:
         if slice_of(document, by) != NO_VALUE:
@@ -22,9 +22,9 @@ def require_column(corpus: Corpus, by: str, name: str) -> None:
 
 
 def too_many(corpus: Corpus, by: str) -> RunError:
-    """An error that says how many values a column has."""
+    """The error for a column with too many values."""
     values = len({slice_of(document, by) for document in corpus})
     return RunError(
         f"the column {by!r} has {values:,} different values, and a run has at most {MOST} slices",
-        "Use --by with a column of fewer values, or put values together in the corpus",
+        "Use --by with a column of fewer values, or merge values in the corpus",
     )

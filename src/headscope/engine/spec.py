@@ -1,4 +1,4 @@
-"""What a run is to do, as data: everything that can change its numbers, and nothing that cannot."""
+"""The specification of a run: exactly the settings that can change its numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 
 
 class RunSpec(Specification):
-    """A run's settings. A field left at None is decided by the preset, the corpus or the model; `resolved` fills it
+    """A run's settings. A field that is None is decided by the preset, the corpus or the model; `resolved` fills it
     in.
     """
 
@@ -42,10 +42,10 @@ class RunSpec(Specification):
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = ("sampler",)
     format: str | None = None
     on_error: Literal["raise", "skip"] = "raise"
-    allow_unknown: Annotated[bool, Role.NEUTRAL] = False  # measure words although the model cannot read the texts
+    allow_unknown: Annotated[bool, Role.NEUTRAL] = False  # measure words even if the model cannot read the texts
     preset: Preset = "recommended"
     measures: dict[str, dict[str, Any]] = Field(default_factory=lambda: {name: dict[str, Any]() for name in DEFAULT})
-    own: Annotated[tuple[str, ...], Role.NEUTRAL] = ()  # where the user's own measures are found, whose code is hashed as a version
+    own: Annotated[tuple[str, ...], Role.NEUTRAL] = ()  # where the user's measures are found; a hash of their code serves as the version
     unit: Unit | None = None
     max_length: int = Field(128, ge=4)
     overlong: Overlong | None = None
@@ -53,9 +53,9 @@ class RunSpec(Specification):
     word_rows: Literal["mean", "first", "max"] | None = None
     layers: tuple[int, ...] | None = None
     limit: int | None = Field(None, ge=1)
-    generate: int | None = Field(None, ge=1, le=100_000)  # tokens that the model writes after each text, to be measured with it
-    prompt_tokens: int | None = Field(None, ge=4)  # of each text that the model then continues [default: the whole text]
-    temperature: float = Field(0.0, ge=0, le=100)  # 0: each generated token is the most probable one; else it is drawn
+    generate: int | None = Field(None, ge=1, le=100_000)  # tokens that the model generates after each text, which are measured with it
+    prompt_tokens: int | None = Field(None, ge=4)  # tokens of each text that serve as the prompt [default: the whole text]
+    temperature: float = Field(0.0, ge=0, le=100)  # 0: each generated token is the most probable one; above 0: tokens are sampled
     by: str | None = Field(None, min_length=1)  # a column of the documents, whose values divide the corpus into slices
     seed: int = 0
     replicates: int = Field(500, ge=0, le=100_000)
@@ -66,12 +66,12 @@ class RunSpec(Specification):
     def _something_to_do(self) -> RunSpec:
         for name in ("corpus", "measures", "layers"):
             if getattr(self, name) in ((), {}):
-                raise ValueError(f"{name} names nothing")
+                raise ValueError(f"{name} is empty")
         if self.generate is None and (self.prompt_tokens is not None or self.temperature):
             unused = "prompt_tokens" if self.prompt_tokens is not None else "temperature"
-            raise ValueError(f"{unused} is for text that is generated: say with generate how many tokens")
+            raise ValueError(f"{unused} applies only to generated text: set the number of tokens with generate")
         if self.prompt_tokens is not None and self.overlong not in (None, "truncate"):
-            raise ValueError("prompt_tokens cuts longer texts: leave overlong out")
+            raise ValueError("prompt_tokens cuts longer texts: omit overlong")
         return self
 
     @field_validator("limit", mode="before")
@@ -92,12 +92,12 @@ class RunSpec(Specification):
 
     @property
     def random(self) -> int | None:
-        """The seed to redraw weights with, if they are to be redrawn."""
+        """The seed for redrawing weights; None if they are not redrawn."""
         return self.seed if self.weights == "random" else None
 
     def _natural(self, measure: str) -> dict[str, Any]:
-        """How a measure's texts are cut, as far as neither it nor the run is told. What is generated is the same for
-        all.
+        """How a measure's texts are cut if neither the measure nor the run sets it. Generated text is the same for all
+        measures.
         """
         if self.generate is not None:
             return {}
@@ -112,7 +112,7 @@ class RunSpec(Specification):
 
     @property
     def differentiates(self) -> bool:
-        """Whether a measure asks for gradients, for which the model must be able to predict."""
+        """Whether a measure needs gradients, for which the model must be able to predict."""
         return any(measure.slope() is not None for measure in self.build_measures())
 
     @property
@@ -126,30 +126,32 @@ class RunSpec(Specification):
         return self.differentiates or self.generate is not None
 
     def resolved(self, pairs: bool, device: str = "cpu") -> Self:
-        """The settings with nothing left open; `pairs` says whether the corpus comes as pairs of paragraphs."""
+        """The settings with all defaults filled in; `pairs` tells whether the corpus consists of pairs of
+        paragraphs.
+        """
         measures = {name: {**self._natural(name), **options} for name, options in self.measures.items()}
         unit = self.unit or ("pair" if pairs else "sentence")
         # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
-        # Between shards a device waits for their sums to be kept: a GPU does eight batches in a tenth of a second.
+        # Between shards a device waits until their sums are saved: a GPU computes eight batches in a tenth of a second.
         sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or (8 if device == "cpu" else 32) * batch}
         cut = {"overlong": "truncate"} if self.prompt_tokens is not None else {}
         return self.model_copy(update={**self.by_preset(), **cut, **sizes, "measures": measures, "unit": unit})
 
 
 def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Sequence[str] = ()) -> RunSpec:
-    """The specification of a run from plain values. `own`, where the user's own measures are found, is not taken
-    from them: what a file or a manifest names is not imported unless the person who runs it names it, too.
+    """The specification of a run from plain values. `own`, where the user's measures are found, is not taken from these
+    values: code that a file or a manifest names is imported only if the person who runs it names it, too.
     """
     named = settings.get("own", ())
     if unasked := [one for one in (named if isinstance(named, list | tuple) else [named]) if one not in own]:
-        raise RunError(f"{where}: {unasked[0]} is code to be run, and was not asked for", f"Name it yourself, with --measures {unasked[0]}")
+        raise RunError(f"{where}: {unasked[0]} is code to run, and was not requested", f"Name it yourself, with --measures {unasked[0]}")
     spec = validated(RunSpec, {**settings, **({"own": tuple(own)} if own else {})}, where)
-    for measure in spec.build_measures():  # an unknown measure or option is better found now than after loading a model
+    for measure in spec.build_measures():  # find unknown measures and options now, before a model is loaded
         if spec.map != WEIGHTS and measure.slope() is not None:
             raise RunError(
-                f"{measure.name} takes gradients of attention weights, and maps of {spec.map} are no weights",
-                f"Use --map weights, or leave {measure.name} out of --measures",
+                f"{measure.name} takes gradients of attention weights, and maps of {spec.map} are not weights",
+                f"Use --map weights, or remove {measure.name} from --measures",
             )
     return spec
 
@@ -157,11 +159,11 @@ def make_spec(settings: Mapping[str, Any], where: str = "the settings", own: Seq
 def read_spec(path: Path) -> dict[str, Any]:
     """The settings in a TOML file."""
     if found := problem_of(path):
-        raise RunError(f"{path}: {found[0]}", f"{found[1]}; it should be a TOML file with settings, which options can give as well")
+        raise RunError(f"{path}: {found[0]}", f"{found[1]}; it should be a TOML file with settings")
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # numbers of 5000 digits, and brackets nested as deep, are no TOMLDecodeError
+    except (OSError, ValueError, RecursionError) as error:  # too long numbers and too deep brackets, too
         raise RunError(f"{path} is not a TOML file ({error})", "docs/runs.md has an example") from None
     if not isinstance(settings.get("out", ""), str):
-        raise RunError(f"{path}: out = {settings['out']!r}: it should be the name of a folder", 'Write it as text, as in out = "RUN"')
+        raise RunError(f"{path}: out = {settings['out']!r}: this should be the name of a folder", 'Write it as text, as in out = "RUN"')
     return settings

@@ -1,4 +1,4 @@
-"""A typed text, or an annotated document, as a model reads it."""
+"""A typed text, or an annotated document, as a model input."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from headscope.errors import EncodingError, RunError
 from headscope.models.generation import STOPS, Decoding, generate
 from headscope.models.model import Model
 
-LONGEST = 512  # tokens of a text, if the model would take more
+LONGEST = 512  # tokens of a text, even if the model can read more
 
 
 @dataclass(frozen=True)
 class TypedText:
-    """A text as the model reads it, and what was left out of it, in words ("" if nothing was)."""
+    """A text as a model input, and a note on what was omitted ("" if nothing was)."""
 
     encoded: Encoded
     note: str
@@ -38,8 +38,7 @@ def typed(model: Model, text: str | Document, second: str | None = None, max_len
     if not all(spans):
         raise EncodingError("there is no text to look at", "Give at least one word")
     tally = Tally()
-    # A word has a token or more: no more words than tokens can fit, and the tokenizer, which is slow, need not see
-    # them.
+    # A word has at least one token, so at most this many words can fit. The slow tokenizer need not see the others.
     if over := sum(max(0, len(found) - room) for found in spans):
         tally.add(CUT, "text", over)
     parts = [words_of(part, found[:room]) for part, found in zip((text, second or ""), spans, strict=False)]
@@ -49,13 +48,13 @@ def typed(model: Model, text: str | Document, second: str | None = None, max_len
 
 
 def write_on(model: Model, text: TypedText, decoding: Decoding) -> TypedText:
-    """The text with what the model writes after it; the note says how, and why it wrote no more."""
+    """The text with the model's continuation; the note tells how it was generated and why it stopped."""
     prompt, name = prompt_of(text.encoded), Path(model.name).name
     (made,) = generate(model, [prompt.ids.tolist()], decoding)
     if not made.ids:
         if made.stopped == "context":
             raise EncodingError(f"the prompt fills the {len(prompt):,} tokens that {name} can read", "Give a shorter prompt")
-        raise EncodingError(f"{name} writes nothing after this prompt: it ends the text", "Give another prompt, or use --temperature 1")
+        raise EncodingError(f"{name} generates nothing after this prompt: it ends the text", "Give another prompt, or use --temperature 1")
     count = f"{len(made.ids):,} token{'s' * (len(made.ids) != 1)}"
     note = f"{name} wrote the last {count}, {decoding.described()}; it stopped because {STOPS[made.stopped]}"
     return TypedText(continued(prompt, made.ids, model.tokenizer), "; ".join(filter(None, (text.note, note))))
@@ -63,7 +62,7 @@ def write_on(model: Model, text: TypedText, decoding: Decoding) -> TypedText:
 
 def _annotated(model: Model, document: Document, second: str | None, room: int) -> TypedText:
     if second is not None:
-        raise RunError("an annotated text is read alone", "Leave the second text out")
+        raise RunError("an annotated text cannot have a second text", "Omit the second text")
     tally = Tally()
     encoder = Encoder(model.tokenizer, "document", room, "truncate", decoder_start=model.decoder_start)
     encoded = next(encoder.texts([document], tally), None)
@@ -73,12 +72,12 @@ def _annotated(model: Model, document: Document, second: str | None, room: int) 
 
 
 def _note(model: Model, encoded: Encoded, tally: Tally) -> str:
-    """What was left out of a text, in words."""
+    """The note on what was omitted from a text."""
     return "; ".join([*_unknown(model, encoded), *(f"{n:,} {reason}" for reason, n in sorted(tally.counts.items()))])
 
 
 def _unknown(model: Model, encoded: Encoded) -> list[str]:
-    """How many words hold a token that stands for all that the tokenizer does not know."""
+    """The note on words that contain an unknown token."""
     words = {
         (side is encoded, word)
         for side in (encoded, encoded.target)
@@ -90,5 +89,5 @@ def _unknown(model: Model, encoded: Encoded) -> list[str]:
 
 
 def words_of(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Word, ...]:
-    """Words of plain text by their place in it, each knowing whether a space follows."""
+    """The words of plain text, each with whether a space follows."""
     return tuple(Word(text[start:end], space_after=text[end : end + 1].isspace()) for start, end in spans)

@@ -1,4 +1,4 @@
-"""A worker: the model, loaded once, and one shard after the other. The same in a process of this machine and on a
+"""A worker: loads the model once and computes one shard after the other. It is the same in a local process and on a
 cluster.
 """
 
@@ -27,7 +27,7 @@ from headscope.results.signature import versions
 
 
 class ShardJob(NamedTuple):
-    """A shard to be done: its number, its texts, and the measures that are to see them."""
+    """A shard to compute: its number, its texts, and the measures to update."""
 
     number: int
     texts: Sequence[Encoded]
@@ -36,8 +36,8 @@ class ShardJob(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """What a worker must know before its first shard, as plain values; `model` and `versions` are what it must turn
-    out to have.
+    """The settings of a worker, as plain values. `model` and `versions` are the fingerprint and versions that it must
+    have.
     """
 
     settings: dict[str, Any]
@@ -48,26 +48,26 @@ class WorkerSetup:
 
     @classmethod
     def of(cls, spec: RunSpec, device: str | None, threads: int, model: Model) -> WorkerSetup:
-        """That of a resolved specification. A folder or a file is named so that it can be found from anywhere."""
+        """The setup for a resolved specification. Folders and files get absolute paths."""
         settings = spec.model_dump()
         if spec.model not in EMBEDDED and (path := Path(spec.model).expanduser()).exists():
             settings["model"] = str(path.resolve())
         return cls(settings, device, threads, model.fingerprint, versions())
 
 
-# What a worker answers: "ready", "done" with states, "error" (problem, remedy) that ends the run, or "broken": it is of
-# no more use.
+# What a worker answers: "ready", "done" with states, "error" (problem, remedy) that ends the run, or "broken": it can
+# no longer be used.
 Answer = tuple[str, Any]
 
 
 class Worker:
-    """Loads what it is told to, and answers each shard. No exception leaves it: an answer says what went wrong."""
+    """Loads the model, and answers each shard. It raises no exception: an answer reports what went wrong."""
 
     def __init__(self) -> None:
         self._run: FaultTolerantRunner | None = None
 
     def begin(self, start: WorkerSetup) -> Answer:
-        """Load the model, and see that it is the one meant."""
+        """Load the model, and check its fingerprint."""
         import torch
 
         torch.set_num_threads(start.threads)
@@ -76,16 +76,16 @@ class Worker:
         try:
             runner = runner_for(spec, load(spec.model, start.device, spec.dtype, spec.random, head=spec.predicts))
         except HeadscopeError as error:
-            return "error", (f"a worker on {host} cannot begin: {error.problem}", error.remedy)
+            return "error", (f"a worker on {host} cannot start: {error.problem}", error.remedy)
         if runner.model.fingerprint != start.model:
             found = f"{spec.model} is another model for a worker on {host} ({runner.model.fingerprint}) than here ({start.model})"
-            return "error", (found, "Put the same files there, and name them by a path that means the same everywhere")
+            return "error", (found, "Put the same files there, and name them by a path that is valid on all machines")
         self._run = FaultTolerantRunner(runner)
         return "ready", None
 
     def do(self, texts: Sequence[Encoded], measures: frozenset[str]) -> Answer:
         """The states of a shard."""
-        assert self._run is not None, "the worker was given a shard before it began"
+        assert self._run is not None, "the worker received a shard before it was ready"
         try:
             return "done", self._run(texts, measures)
         except DeviceError as error:
@@ -111,7 +111,5 @@ def runner_for(spec: RunSpec, model: Model) -> ShardRunner:
 
 
 def copied(states: States) -> States:
-    """The same states in memory of this process's own: what comes from elsewhere may be a view of memory that is let
-    go.
-    """
+    """A copy of the states in this process's memory: received states may be views of memory that is freed later."""
     return {name: state.copy() for name, state in states.items()}

@@ -1,4 +1,4 @@
-"""Compiled inner loops: numba on a CPU, Triton on CUDA, each beside a plain form."""
+"""Compiled inner loops: numba on a CPU, Triton on CUDA. Each has a plain counterpart in torch or numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 @cache
 def kernel(name: str) -> ModuleType | None:
-    """The module of this package with this name, or None where what it is compiled by is not there."""
+    """The module of this package with this name; None if its compiler is not installed."""
     try:
         return import_module(f"headscope.kernels.{name}")
     except ImportError:

@@ -1,8 +1,8 @@
-"""Attention on a CPU with statistics of its rows and without maps, compiled.
+"""Attention and statistics of its rows on a CPU, without maps: a compiled loop.
 
-Scores come from a product of matrices, a block of rows at a time that stays in the cache. One loop then turns each row
-of them into weights and adds up its statistics (METHODS §19). The exponential is taken apart into a power of 2 and a
-polynomial, so that the compiler works on many keys at once.
+Scores are computed by matrix products, in blocks of rows that stay in the cache. One loop then turns each row into
+weights and sums its statistics (METHODS §19). The exponential is split into a power of 2 and a polynomial, so that the
+compiler can vectorise over keys.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def attend(
 ) -> tuple[
     Float[torch.Tensor, "text query head e"], Float[torch.Tensor, "text head query statistic"], Float[torch.Tensor, "text head query"]
 ]:
-    """What the heads give, the statistics of their rows, and the logarithm of the sum of e^score of each row.
+    """The outputs of the heads, the statistics of their rows, and the log-sum-exp of each row.
 
-    `reach` is how many keys before and after itself a row sees, None if all, and `lengths` are the rows and the keys of
-    each text that are no padding.
+    `reach` is the number of keys before and after itself that a row sees, None if all; `lengths` are the rows and the
+    keys of each text without padding.
     """
     dtype = query.dtype
     query, key, value = query.float(), key.float(), value.float()
@@ -67,7 +67,7 @@ def attend(
         own = [_repeated(tensor[part], heads) for tensor in (key, value)]
         for start in range(0, rows, step):
             stop = min(rows, start + step)
-            low, high = max(0, start - before), min(keys, stop + after)  # what none of these rows sees is not looked at
+            low, high = max(0, start - before), min(keys, stop + after)  # keys that none of these rows sees are skipped
             size = (part.stop - part.start, heads, stop - start, max(0, high - low))
             scores = buffer[: math.prod(size)].view(size)
             torch.matmul(query[part, :, start:stop], own[0][:, :, low:high].transpose(-1, -2), out=scores)
@@ -84,7 +84,7 @@ def attend(
 
 
 def _repeated(tensor: Float[torch.Tensor, "text kv_head key d"], heads: int) -> Float[torch.Tensor, "text head key d"]:
-    """Keys or values of all heads, where some heads share them."""
+    """Keys or values repeated for all heads, if some heads share them."""
     return tensor if tensor.shape[1] == heads else tensor.repeat_interleave(heads // tensor.shape[1], 1)
 
 
@@ -113,8 +113,8 @@ def _rows(
     inverse: Float32[np.ndarray, "text head row"],
     logs: Float32[np.ndarray, "text head row"],
 ) -> None:
-    """Turn scores into exp(score - largest score of the row), in place, and write the statistics of each row and what
-    its weights are to be multiplied by. A score that is not finite makes its row's statistics NaN.
+    """Turn scores into exp(score - largest score of the row), in place, and write the statistics of each row and the
+    factor that normalises its weights. A score that is not finite makes its row's statistics NaN.
     """
     texts, heads, rows, width = scores.shape
     groups = starts.shape[1] - 1

@@ -1,9 +1,9 @@
-"""Statistics of rows of attention from queries and keys on a CUDA device, without maps: a Triton kernel (METHODS §19).
+"""Statistics of attention rows from queries and keys on a CUDA device, without maps: a Triton kernel (METHODS §19).
 
-A program takes some rows of one head and goes through the keys in blocks, as fused attention does, with sums in single
-precision: of e^(s - m), of e^(s - m) (s - m), which gives the entropy without cancellation, and of e^(s - m) on each
-group of keys, for the running maximum m. Nothing as large as a map or an output is written. Weights at offsets are
-worked out from their queries and keys once the row is complete.
+A program takes some rows of one head and iterates over the keys in blocks, as fused attention does. With m the running
+maximum, it keeps sums in single precision of e^(s - m), of e^(s - m) (s - m), which gives the entropy without
+cancellation, and of e^(s - m) on each group of keys. Nothing as large as a map or an output is written. Weights at
+offsets are computed from their queries and keys when the row is complete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _block(
     q, key, members, most, total, weighted, masses, factor, start, stop, width, row, before, after, key_row, group_row,
     D: tl.constexpr, SIZE: tl.constexpr, KEYS: tl.constexpr, GROUPS: tl.constexpr, MASKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Go through the keys from `start` to `stop`, all of which every row sees if they are not masked."""
+    """Process the keys from `start` to `stop`; without a mask, every row sees all of them."""
     d, slot = tl.arange(0, SIZE), tl.arange(0, GROUPS)
     for first in range(start, stop, KEYS):
         column = first + tl.arange(0, KEYS)
@@ -44,7 +44,7 @@ def _block(
             scores = tl.where(inside[None, :] & (gap <= after) & (gap >= -before), scores, -float("inf"))
         largest = tl.maximum(most, tl.max(scores, 1))
         base = largest
-        if MASKED:  # a row that has seen nothing yet has no largest score: the next one must not be compared with 0
+        if MASKED:  # a row that has seen no key yet has no largest score: the next score must not be compared with 0
             base = tl.where(largest == -float("inf"), 0.0, largest)
         shrink = tl.exp2(most - base)
         x = scores - base[:, None]
@@ -108,7 +108,7 @@ def _statistics(
     line = out + ((text.to(tl.int64) * size + row) * heads + head) * columns
     written = row < size
     share_of = tl.where(total > 0, 1 / total, 0.0)
-    alive = valid & (total != 0)  # NaN is alive, too
+    alive = valid & (total != 0)  # NaN must also pass
     if SPREAD:
         tl.store(line, tl.zeros([ROWS], tl.float32), mask=written)
         entropy = 0.6931471805599453 * (tl.log2(total) - weighted / total)
@@ -133,7 +133,7 @@ def _statistics(
 
 
 def _shape(size: int, width: int) -> tuple[int, int, int, int]:
-    """Rows and keys of a program, its warps and stages: what was fastest on an H200 for texts of about this length."""
+    """Rows and keys per program, its warps and stages: the fastest choice on an H200 for texts of about this length."""
     if size <= 256:
         return 128, 32, 4, 3
     return (128, 64, 4, 3) if size <= 4096 and width <= 64 else (64, 128, 4, 3)
@@ -145,7 +145,7 @@ _last: list[tuple[torch.Tensor, tuple[int, ...], torch.Tensor, torch.Tensor]] = 
 def _laid_out(
     members: Float[torch.Tensor, "text key group"], offsets: tuple[int, ...], groups: int
 ) -> tuple[Float32[torch.Tensor, "text group key"], torch.Tensor]:
-    """The groups of keys, filled up, and the offsets, on the device. All layers of a batch ask for the same."""
+    """The padded groups of keys and the offsets on the device. Cached, since all layers of a batch need the same."""
     if not _last or _last[0][0] is not members or _last[0][1] != offsets or _last[0][2].shape[1] != groups:
         padded = torch.zeros((len(members), groups, members.shape[1]), dtype=torch.float32, device=members.device)
         padded[:, : members.shape[2]] = members.transpose(1, 2)
@@ -164,8 +164,8 @@ def statistics(
     offsets: Sequence[int],
     shape: tuple[int, int, int, int] | None = None,
 ) -> tuple[Float32[torch.Tensor, "text head query statistic"], Float32[torch.Tensor, "text head query"]]:
-    """The statistics of rows and their log-sum-exp, as `stats.rows.score_statistics` gives them. `shape` is rows and
-    keys of a program, its warps and stages, for tuning.
+    """The statistics of rows and their log-sum-exp, as `stats.rows.score_statistics` gives them. `shape` sets rows and
+    keys per program, its warps and stages, for tuning.
     """
     query, key = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (query, key))
     (texts, heads, size, width), groups = query.shape, members.shape[-1]
@@ -231,7 +231,9 @@ def weights(
     lengths: tuple[Int64[torch.Tensor, "text"], Int64[torch.Tensor, "text"]],
     rows: range,
 ) -> Float32[torch.Tensor, "text head row key"]:
-    """Some rows of attention, from queries, keys and the log-sum-exp of each row; 0 where a key is not seen."""
+    """The attention weights of some rows, from queries, keys and the log-sum-exp of each row; 0 where a key is not
+    seen.
+    """
     query, key = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (query, key))
     (texts, heads, size, width), columns = query.shape, key.shape[2]
     out = torch.empty((texts, heads, len(rows), columns), dtype=torch.float32, device=query.device)

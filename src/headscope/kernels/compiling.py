@@ -1,4 +1,4 @@
-"""How loops are compiled by numba, and with how many threads they run."""
+"""Options with which numba compiles loops, and the number of threads they use."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ _turn = Lock()  # numba's simplest pool of threads takes one caller at a time
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function compiled when it is first called, and kept on disk for the next process where there is room for
-    it.
-    """
+    """Compile a function on its first call, and cache the result on disk for the next process if possible."""
     return _kept(function, parallel=True)
 
 
 def careful(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same as `compiled`, but numbers that are not finite stay so: sums may be reordered, no more."""
+    """As `compiled`, but numbers that are not finite are preserved: only the order of sums may change."""
     return _kept(function, parallel=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
 
 
 def serial(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for what is too small to be shared by threads: `using` is not needed then."""
+    """As `compiled`, for functions too small for several threads; they need no `using`."""
     return _kept(function, parallel=False)
 
 
@@ -40,17 +38,17 @@ def _kept(function: Callable[..., Any], parallel: bool, fastmath: bool | set[str
 
 
 def called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A part of compiled loops, compiled with them."""
+    """Compile a function that compiled loops call."""
     part: Callable[..., Any] = njit(fastmath=True, nogil=True)(function)
     return part
 
 
 @contextmanager
 def using(threads: int) -> Iterator[None]:
-    """Compiled loops run on so many threads, or as many as there are, one loop at a time.
+    """A context in which compiled loops use this number of threads (all if None), one loop at a time.
 
-    When numba starts its threads it tells OpenMP how many there are, and torch goes by that: what torch was told is
-    told again.
+    When numba starts its threads it changes the number of OpenMP threads, which torch uses too. So the setting of torch
+    is restored.
     """
     with _turn:
         others = torch.get_num_threads()

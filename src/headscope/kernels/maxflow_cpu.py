@@ -1,9 +1,9 @@
 """Maximum flows through layers of tokens on a CPU, compiled: Dinic's algorithm for every pair of a target and an input
 token.
 
-Pairs share the capacities and nothing else: a flow begins at one node of its highest layer and ends at one of the
-lowest, so that the nodes beside these two play no part. A flow that fills all that leaves the target, or all that
-enters the input token, is known to be the greatest without a search, and that is how most end.
+Pairs share only the capacities: a flow begins at one node of its highest layer and ends at one of the lowest, so that
+other nodes of these two layers play no part. A flow that saturates all edges out of the target, or all edges into the
+input token, is maximal without a further search; most searches end this way.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     Capacities = Float64[np.ndarray, "layer target source"]
     Nodes = Int64[np.ndarray, "node"]  # token a of layer l is node l·size + a; the input is layer 0
 
-TINY = 1e-15  # what is left of an edge that rounding did not quite fill
+TINY = 1e-15  # remaining capacity below which an edge counts as full, because of rounding
 
 
 def maximum_flows(capacities: Capacities, threads: int) -> Float64[np.ndarray, "layer source target"]:
-    """The maximum flow from each target at each layer down to each input token, on so many threads."""
+    """The maximum flow from each target at each layer down to each input token, with this number of threads."""
     with using(threads):
         found: Float64[np.ndarray, "layer source target"] = _maximum_flows(np.ascontiguousarray(capacities))
     return found
@@ -56,8 +56,8 @@ def _maximum_flows(capacities: Capacities) -> Float64[np.ndarray, "layer source 
 
 @called
 def _measure(capacities: Capacities, flow: Capacities, distance: Nodes, queue: Nodes, top: int, target: int, sink: int) -> bool:
-    """How far nodes are from the sink, down edges that are not full and up those in use; whether the target can
-    reach it at all.
+    """Compute the distance of nodes from the sink, down edges that are not full and up edges in use. Return whether the
+    target can reach it.
     """
     size = capacities.shape[1]
     source = top * size + target
@@ -84,9 +84,9 @@ def _measure(capacities: Capacities, flow: Capacities, distance: Nodes, queue: N
 
 @called
 def _fill(capacities: Capacities, flow: Capacities, distance: Nodes, arc: Nodes, path: Nodes, source: int, sink: int, rest: float) -> float:
-    """Send as much of the rest as goes along paths that come nearer to the sink with every step, which is returned."""
+    """Send as much flow as possible along paths whose every step comes nearer to the sink. Return its amount."""
     size = capacities.shape[1]
-    arc[: source + 1] = 0  # the first way out of each node that may still be open
+    arc[: source + 1] = 0  # the first edge out of each node that may still have capacity
     path[0] = source
     depth = 0
     sent = 0.0
@@ -117,7 +117,7 @@ def _fill(capacities: Capacities, flow: Capacities, distance: Nodes, arc: Nodes,
 
 @called
 def _send(capacities: Capacities, flow: Capacities, path: Nodes, depth: int, most: float) -> float:
-    """Send as much along a path as it takes, which is returned."""
+    """Send as much flow as possible along one path. Return its amount."""
     size = capacities.shape[1]
     for step in range(depth):
         one, other = path[step], path[step + 1]
@@ -136,5 +136,5 @@ def _send(capacities: Capacities, flow: Capacities, path: Nodes, depth: int, mos
 
 @called
 def _room(capacities: Capacities, flow: Capacities, layer: int, above: int, below: int) -> float:
-    """What an edge can still take."""
+    """The remaining capacity of an edge."""
     return capacities[layer, above, below] - flow[layer, above, below]  # type: ignore[no-any-return]

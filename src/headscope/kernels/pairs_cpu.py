@@ -1,9 +1,9 @@
 """The inner loop of Jensen-Shannon divergence on a CPU, compiled: sums of (p + q) log2 (p + q) over keys, for all pairs
 of heads.
 
-METHODS §18.1. Heads are taken in tiles, so that the rows of two tiles stay in the fastest cache. The logarithm is
-taken apart into the exponent of the number and a polynomial of its mantissa, so that the compiler works on many keys
-at once. Each pair of heads is summed by one thread, in the order of the rows: the number of threads changes nothing.
+METHODS §18.1. Heads are taken in tiles, so that the rows of two tiles stay in the fastest cache. The logarithm is split
+into the exponent of the number and a polynomial of its mantissa, so that the compiler can vectorise over keys. One
+thread sums each pair of heads in the order of the rows, so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def pair_sums(
     ends: Int64[np.ndarray, "row"],
     threads: int,
 ) -> Float64[np.ndarray, "segment head head"]:
-    """For heads a <= b the sum over the rows of each segment and over keys, in bits; 0 elsewhere, and 0 log 0 is 0.
+    """The sums over the rows of each segment and over keys for heads a <= b, in bits; 0 for other pairs. 0 log 0 counts
+    as 0.
 
-    Segment s is the rows from `starts[s]` to `starts[s + 1]`; beyond `ends[row]` a row holds no weight, and is not
-    looked at.
+    Segment s is the rows from `starts[s]` to `starts[s + 1]`; beyond `ends[row]` a row has no weight, and is skipped.
     """
     tiles = -(-weights.shape[1] // TILE)
     first, second = np.triu_indices(tiles)
@@ -69,9 +69,7 @@ def _pair_sums(
                 for key in range(0, ends[row], BLOCK):
                     size = min(BLOCK, ends[row] - key)
                     for a in range(first[pair] * TILE, min(heads, (first[pair] + 1) * TILE)):
-                        p = weights[
-                            row, a, key : key + size
-                        ]  # slices, since no index into them can be negative: that would stop vectorising
+                        p = weights[row, a, key : key + size]  # slices, since indices that could be negative would prevent vectorisation
                         for b in range(max(a, second[pair] * TILE), min(heads, (second[pair] + 1) * TILE)):
                             q = weights[row, b, key : key + size]
                             for k in range(size):

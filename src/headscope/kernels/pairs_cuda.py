@@ -1,9 +1,9 @@
-"""The same inner loop on a CUDA device, in Triton (METHODS §18.1), and the kernel that lays rows out for it.
+"""The inner loop of `pairs_cpu` on a CUDA device, in Triton (METHODS §18.1), and the kernel that lays out rows for it.
 
-Heads lie side by side in memory, so that a tile of heads is one load for each key, and every thread keeps a few
-pairs of heads to itself until the last key: nothing is reduced across threads. What limits it are the special
-function units, which take one logarithm a pair and key. Each part of a segment has sums of its own, added up in
-float64 in a fixed order: the result is always the same.
+Heads lie side by side in memory, so that a tile of heads is one load per key, and every thread keeps a few pairs of
+heads until the last key: nothing is reduced across threads. The special function units are the bottleneck: they compute
+one logarithm per pair and key. Each part of a segment has separate sums, which are added in float64 in a fixed order,
+so the result is deterministic.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def _pairs(
         keys = tl.load(ends + row)
         base = weights + tl.cast(row, tl.int64) * row_stride
         for block in range(0, keys, BLOCK):
-            # Sums of sums: what one long sum would lose to rounding is not lost.
+            # Sums of partial sums lose less to rounding than one long sum.
             part_of = tl.zeros([TILE, TILE], dtype=tl.float32)
             for step in range(block, tl.minimum(block + BLOCK, keys), UNROLL):
                 for ahead in tl.static_range(UNROLL):
                     key = step + ahead
-                    # A little is added, once a head and not once a pair: the logarithm of nothing must be a number.
+                    # A tiny number is added, once per head and not once per pair, so that the logarithm of 0 is finite.
                     p = tl.load(base + key * key_stride + p_at, mask=(a < heads) & (key < keys), other=0.0) + 1e-30
                     q = tl.load(base + key * key_stride + q_at, mask=(b < heads) & (key < keys), other=0.0)
                     both = p[:, None] + q[None, :]
@@ -122,7 +122,7 @@ def lay_out(
     start: int,
     out: Float32[torch.Tensor, "row key head"],
 ) -> None:
-    """Copy some rows of maps, by number, each divided by its sum, to where the kernel reads them. Maps begin with row
+    """Copy numbered rows of maps, each divided by its sum, to where the kernel reads them. Maps begin with row
     `start`.
     """
     _, heads, _, keys = maps.shape

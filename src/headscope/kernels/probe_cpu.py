@@ -1,7 +1,7 @@
-"""The loss of an attention-only probe on one sentence, and its gradients, on a CPU, compiled.
+"""The loss and the gradients of an attention-only probe on one sentence: a compiled loop on a CPU.
 
-The maps are large and what is done with them is little: here they are read while they are in the cache, forwards and
-backwards, where a plain form reads them from memory several times.
+The maps are large and the computation on them is small. This loop reads them while they are in the cache, forwards and
+backwards; the plain implementation reads them from memory several times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What entropy needs to know of rows of attention on a CUDA device, in one reading of them: a Triton kernel."""
+"""The sums that entropy needs, from one pass over the attention rows on a CUDA device: a Triton kernel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _rows(weights, out, rows, keys, ROWS: tl.constexpr, KEYS: tl.constexpr):
 def row_statistics(
     weights: Float[torch.Tensor, "*shape key"],
 ) -> tuple[Float32[torch.Tensor, "*shape"], Float32[torch.Tensor, "*shape"], Float32[torch.Tensor, "*shape"]]:
-    """Of each row the sum of p ln p, the sum and the largest weight."""
+    """The sum of p ln p, the sum and the largest weight of each row."""
     flat = weights.contiguous()
     rows, keys = flat.numel() // flat.shape[-1], flat.shape[-1]
     out = torch.empty((3, rows), dtype=torch.float32, device=weights.device)

@@ -1,5 +1,5 @@
-"""Each word's favourite in its sentence, from queries and keys, on a CPU, compiled: no more than a sentence is ever
-attended to at a time.
+"""Each word's favourite (most attended word) in its sentence, from queries and keys: a compiled loop on a CPU that
+attends to one sentence at a time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def favourites(
     none does. `counts` are the words of each sentence.
 
     Tokens of words are counted from the `first` of the sentence; `reach` is how many keys before and after itself a row
-    sees. Of equal weights the first wins.
+    sees. Among equal weights the first wins.
     """
     with using(threads):
         found: Int64[np.ndarray, "direction sentence head word"] = _favourites(

@@ -1,7 +1,8 @@
-"""Each word's favourite in its sentence on a CUDA device, from queries and keys or from maps: a Triton kernel.
+"""Each word's favourite (most attended word) in its sentence on a CUDA device, from queries and keys or from maps: a
+Triton kernel.
 
-A program takes one sentence and one head. Its weights between tokens become weights between words by two products with
-matrices of 0 and 1, and the largest of each row and column is written where it belongs. Nothing else is written.
+A program takes one sentence and one head. Two products with matrices of 0 and 1 turn its weights between tokens into
+weights between words. Only the largest of each row and column is written.
 """
 
 from __future__ import annotations

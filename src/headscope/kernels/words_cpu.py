@@ -1,7 +1,8 @@
-"""Attention between words from attention between tokens, and each word's favourite, on a CPU, compiled.
+"""Attention between words from attention between tokens, and each word's favourite (most attended word): compiled loops
+on a CPU.
 
-A word is a few tokens that follow each other, and a sentence a few words: to go through them takes far less than the
-products and the masks of a plain form.
+A word is a few consecutive tokens, and a sentence a few words: looping over them is much faster than the matrix
+products and masks of the plain implementation.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def favourites_of_tokens(
     bounds: Bounds,
     threads: int,
 ) -> Int64[np.ndarray, "direction text head word"]:
-    """The favourites in the word map of these maps between tokens. Of that map no more is made than the words of one
-    sentence need, a row at a time.
+    """The favourites in the word map of these maps between tokens. Only the part of the word map within each sentence
+    is computed, one row at a time.
     """
     with using(threads):
         found: Int64[np.ndarray, "direction text head word"] = _favourites_of_tokens(weights, rows, columns, sentence, bounds)
@@ -127,7 +128,7 @@ def _favourites_of_tokens(
     chosen = np.full((2, texts, heads, words), -1, np.int64)
     for number in prange(texts * heads):
         text, head = number // heads, number % heads
-        line = np.zeros(words, np.float32)  # a row of the word map, and what one of its tokens gives to it
+        line = np.zeros(words, np.float32)  # a row of the word map, and the contribution of one of its tokens
         part = np.zeros(words, np.float32)
         most = np.zeros(words, np.float32)  # of each column, and where
         where = np.full(words, -1, np.int32)
@@ -146,7 +147,7 @@ def _favourites_of_tokens(
             if stop - start > 1:
                 for column in range(first, after):
                     line[column] /= np.float32(stop - start)
-            for column in range(first, after):  # others than the words of the sentence, and the word itself, are never chosen
+            for column in range(first, after):  # only other words of the sentence can be chosen
                 if sentence[text, column] != sentence[text, row]:
                     line[column] = np.float32(0)
             line[row] = np.float32(0)

@@ -1,5 +1,5 @@
-"""Words on a CUDA device, in Triton: attention between them from attention between tokens, reading every map once; and
-how often heads choose the right one.
+"""Triton kernels on words: attention between words from attention between tokens, reading every map once; and counts of
+how often heads choose the right word.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a measure is: options, a mergeable state, an update and tables made from the state."""
+"""The base class of measures: options, a mergeable state, an update, and tables made from the state."""
 
 from __future__ import annotations
 
@@ -72,14 +72,12 @@ class Measure(ABC):
 
     @abstractmethod
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Tidy tables: one row a head and quantity under the measure's name, one a layer and quantity under
+        """Tidy tables: one row per head and quantity under the measure's name, one per layer and quantity under
         `<name>_layers`.
         """
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
-        """Every quantity of every head with its replicates; of labels, those with at least `least` cases, if that is
-        said.
-        """
+        """Every quantity of every head with its replicates; of labels, those with at least `least` cases, if given."""
         return iter(())
 
     def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:

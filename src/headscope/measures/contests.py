@@ -370,7 +370,7 @@ def control_group(draw: Int[torch.Tensor, "draw 1"], group: Int[torch.Tensor, "c
 
 
 def own_label(label: str) -> str:
-    """A label as it is counted: one that is called as the total is gets a name of its own."""
+    """A label as it is counted: a label with the name of the total is renamed."""
     return f"{label} (label)" if label == ALL else label
 
 

@@ -30,7 +30,7 @@ _COLUMNS: dict[str, type] = {
 
 
 def gaps_table(contests: Contests, state: State, layout: HeadLayout, pairs: Sequence[tuple[str, str]]) -> Columns:
-    """A row a pair of labels and entrant: the best head of "all", chosen as `selection` says; the rules; every head
+    """One row per pair of labels and entrant: the best head of "all", chosen as `selection` says; the rules; every head
     and direction.
     """
     rows = Rows(_COLUMNS)

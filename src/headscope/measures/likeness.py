@@ -127,7 +127,7 @@ class _OneKind:
 
     @cached_property
     def _scale(self) -> Float64[np.ndarray, "replicate+1"]:
-        """What the means over rows are multiplied by, where sums are asked for."""
+        """The factor that turns means over rows into sums; 1 if means are requested."""
         return np.ones(len(self._drawn)) if self.normalise else self._drawn @ self.state[f"rows/{self.kind}"]
 
     @cached_property

@@ -20,7 +20,7 @@ _COUNTS: dict[str, type] = {"kind": object, "what": object, "n": np.int64}
 
 
 def rules_table(contests: Contests, state: State, layout: HeadLayout) -> Columns:
-    """A row a label and rule: the share of cases in which the rule is right, with its interval."""
+    """One row per label and rule: the share of cases in which the rule is right, with its interval."""
     rows = Rows(_RULES)
     weights = group_weights(*(int(number) for number in state["draws"]))
     for kind in dict.fromkeys(site.kind for site in layout.sites):
@@ -34,7 +34,7 @@ def rules_table(contests: Contests, state: State, layout: HeadLayout) -> Columns
 
 
 def counts_table(contests: Contests, state: State) -> Columns:
-    """A row for each thing counted."""
+    """One row per counted item."""
     rows = Rows(_COUNTS)
     for kind, counts in state.family("count/").items():
         rows.add(len(counts), kind=kind, what=contests.counted, n=counts)

@@ -1,4 +1,4 @@
-"""Measures that are a mean over texts of one number a head: how they accumulate, resample and become a table."""
+"""Measures that are a mean over texts of one number per head: how they accumulate, resample and become a table."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class HeadMeans(Measure):
         Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device
         waiting. Sites for which no quantity is defined are not observed.
         """
-        me = id(self)  # the hash of a measure is worked out anew each time, and every layer of every batch comes here
+        me = id(self)  # the hash of a measure is computed again each time, and every layer of every batch comes here
         if (me, "asked") not in batch.shared:
             batch.shared[me, "asked"] = self._asked(batch.layout)
         asked: tuple[int, ...] = batch.shared[me, "asked"]

@@ -1,6 +1,4 @@
-"""Measures of a user's own: from a class in hand, or from a file or module that the user names. Nothing else is
-imported.
-"""
+"""User-defined measures: from a class, or from a file or module that the user names. Nothing else is imported."""
 
 from __future__ import annotations
 
@@ -31,10 +29,10 @@ def add(cls: type[Measure], where: str, taken: Mapping[str, type[Measure]]) -> s
     if not (isinstance(cls, type) and issubclass(cls, Measure)) or inspect.isabstract(cls):
         lacking = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
         remedy = f"Write its {lacking}" if lacking else "Derive it from headscope.measures.HeadMeans"
-        raise MeasureError(f"{getattr(cls, '__name__', cls)!r} is no measure", remedy)
+        raise MeasureError(f"{getattr(cls, '__name__', cls)!r} is not a measure", remedy)
     name = getattr(cls, "name", None)
     if not is_dataclass(cls) or not cls.__dataclass_params__.frozen or "__dataclass_fields__" not in vars(cls):  # type: ignore[attr-defined]
-        raise MeasureError(f"{cls.__name__} is no frozen dataclass", "Write @dataclass(frozen=True, kw_only=True) above it")
+        raise MeasureError(f"{cls.__name__} is not a frozen dataclass", "Write @dataclass(frozen=True, kw_only=True) above it")
     if not isinstance(name, str) or not name.isidentifier() or not isinstance(getattr(cls, "summary", None), str):
         raise MeasureError(f"{cls.__name__} has no name or no summary", "Give it name: ClassVar[str], one word, and summary: ClassVar[str]")
     if name in taken:
@@ -76,7 +74,7 @@ def _file(path: Path) -> ModuleType:
             spec.loader.exec_module(module)
         except Exception as error:
             del sys.modules[called]
-            raise MeasureError(f"{path} cannot be run ({type(error).__name__}: {error})", "Mend it, or name another file") from error
+            raise MeasureError(f"{path} cannot be run ({type(error).__name__}: {error})", "Fix it, or name another file") from error
     return sys.modules[called]
 
 
@@ -105,7 +103,7 @@ def named(
 
 
 def known(where: Sequence[str], taken: Mapping[str, type[Measure]]) -> None:
-    """Make known what is not yet known in this process: a worker is told by its specification where to look."""
+    """Register the measures that this process does not know yet, from the places in a worker's specification."""
     for one in where:
         if one not in _FROM.values():
             add(find(one), one, taken)

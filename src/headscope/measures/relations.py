@@ -45,7 +45,7 @@ class _Scored:
     sentences: SentenceIndex
     cases: Cases
     text: Int[torch.Tensor, "case"]
-    speaks: Int[torch.Tensor, "case"]  # the position whose favourite is asked for
+    speaks: Int[torch.Tensor, "case"]  # the position whose favourite counts
     own: Int[torch.Tensor, "case"]  # the position of the word itself
     gold: Int[torch.Tensor, "case"]  # the governor's position, -2 for the root
     last: Int[torch.Tensor, "case"]  # the position of the sentence's last word

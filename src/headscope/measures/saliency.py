@@ -90,7 +90,7 @@ class Saliency(HeadMeans):
         return sums, counted.astype(np.float64)
 
     def baseline(self, batch: MapBatch) -> Even:
-        """There is none: even attention has no gradient of its own."""
+        """There is none: even attention has no gradient."""
         return batch.weights.new_full((len(batch.weights), len(self.groups)), float("nan"))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:

@@ -31,7 +31,7 @@ QUANTITIES = (*_COPIES[:2], "previous_token", *_COPIES[2:], *(f"{name}_shuffled"
 
 
 class TokenPairs(NamedTuple):
-    """TokenPairs of a row and an earlier key of a batch of texts, and how many rows of each text have any."""
+    """Pairs of a row and an earlier key of a batch of texts, and how many rows of each text have any."""
 
     text: Int64[np.ndarray, "pair"]
     row: Int64[np.ndarray, "pair"]

@@ -1,5 +1,5 @@
-"""Asking a model with a head: what it is to predict in a batch of texts, the inputs for that, and its answers there
-and nowhere else.
+"""Predictions of a model with a head: what it predicts in a batch of texts, the inputs, and its outputs at these
+positions only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGER = 1.5  # how much longer than its source a sentence may be, with ten toke
 def whole_of(model: Model) -> PreTrainedModel:
     """The model with what it predicts with, or an error that says how to get it."""
     if model.whole is None or model.objective is None:
-        raise ModelError(f"{model.name} was loaded without what it predicts with", "Load it with head=True")
+        raise ModelError(f"{model.name} was loaded without its prediction head", "Load it with head=True")
     return model.whole
 
 
@@ -56,9 +56,9 @@ def asking_inputs(model: Model, texts: Sequence[Encoded], asked: Predictions) ->
 
 @contextmanager
 def only(model: Model, asked: Predictions, copies: int = 1) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
-    """What takes from the model's outputs those that are asked for. Where a language model's head stands apart from
-    its body, it sees only these positions. With `copies` the batch is so many times the texts, one time after the
-    other, and so are the answers.
+    """A function that selects the requested positions from the model's outputs. Where a language model's head stands
+    apart from its body, it sees only these positions. With `copies` the batch is so many times the texts, one time
+    after the other, and so are the answers.
     """
     if model.objective == "classes":
         yield lambda logits: logits

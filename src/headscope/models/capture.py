@@ -223,8 +223,7 @@ def _get_interface(self: AttentionInterface, attn_implementation: str, default: 
     return partial(_attention, function) if watched else function
 
 
-# A registered function would need a name of its own, which model files do not know. Nothing changes while no tap is
-# open.
+# A registered function would need a separate name, which model files do not know. Nothing changes while no tap is open.
 AttentionInterface.get_interface = _get_interface
 
 

@@ -55,9 +55,7 @@ def check_folder(folder: Path) -> None:
 
 
 def check_config(name: str, config: Mapping[str, Any]) -> None:
-    """Refuse a configuration of sizes that no model has, of a kind that is not known, or that asks for code of its
-    own.
-    """
+    """Refuse a configuration of sizes that no model has, of an unknown kind, or that requires custom code."""
     for setting, value in _numbers(config):
         if isinstance(value, float) and math.isnan(value):
             raise ModelError(f"{setting} in the config.json of {name} is no number (NaN)", _SAVED)
@@ -66,11 +64,11 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
     require_readable(name, config)
     for setting in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
         if "/" in str(config.get(setting, "")):
-            raise ModelError(f"{name} wants to run code of its own for attention ({setting} in config.json)", "Remove that line")
+            raise ModelError(f"{name} needs custom code for its attention ({setting} in config.json)", "Remove that line")
     kind = config.get("model_type")
     if kind is not None and (not isinstance(kind, str) or kind not in CONFIG_MAPPING):
         if config.get("auto_map"):
-            raise ModelError(f"{name} wants to run code of its own, which headscope does not do", "Use a model that transformers knows")
+            raise ModelError(f"{name} needs custom code, which headscope does not run", "Use a model that transformers knows")
         raise ModelError(
             f"{name} is of the type {printable(str(kind))[:60]!r}, which transformers {transformers.__version__} does not know",
             "Check model_type in its config.json, or update transformers",

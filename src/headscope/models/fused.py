@@ -134,7 +134,7 @@ class _RowTap:
         output = sdpa(module, *args, **kwargs)[0] if alone else query
         if self._factors is not None:
             query, key = multiplied(query, key, scale, self._factors(index, value))
-            value = value[..., :1]  # statistics alone are asked for
+            value = value[..., :1]  # only statistics are requested
         if fast is not None:
             limits = (reach.before, reach.after)
             attended, values, logs = fast.attend(query, key, value, scale, limits, counts, members, self._offsets)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Stop = Literal["length", "end", "context"]
 # Why a model wrote no more, after "because".
 STOPS: dict[Stop, str] = {
-    "length": "no more tokens were asked for",
+    "length": "it reached the number of tokens",
     "end": "it ended the text",
     "context": "its longest context was reached",
 }

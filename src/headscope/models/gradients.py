@@ -39,7 +39,7 @@ def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str
     whole_of(model)
     model.require_plain_weights("gradients")
     if model.capture != "interface":
-        raise ModelError(f"{model.name} keeps its attention to itself, so that no gradient of it can be had", "Use another model")
+        raise ModelError(f"{model.name} does not expose its attention, so its gradient cannot be computed", "Use another model")
     asked = ask(model, texts, slope.share, key)
     if slope.form != "integrated":
         _pass(

@@ -115,7 +115,7 @@ class Model:
         """Refuse a quantised model for what needs gradients, or the numbers of its weights."""
         if self.quantisation is not None:
             raise ModelError(
-                f"{self.name} is quantised ({self.quantisation}), so that {purpose} cannot be had from it", "Use the whole model"
+                f"{self.name} is quantised ({self.quantisation}), which does not allow {purpose}", "Use the whole model"
             )
 
     @property
@@ -206,7 +206,7 @@ class Model:
 
     @cached_property
     def needs_maps(self) -> str | None:
-        """Why statistics of rows cannot be had from this model without its maps; None if they can.
+        """The reason why this model gives no statistics of rows without its maps; None if it does.
 
         Tried on a dry run: they must be those of the maps that eager attention gives.
         """

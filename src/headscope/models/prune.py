@@ -81,8 +81,8 @@ class Pruning:
 def prune(model: Model, heads: Iterable[HeadId]) -> Model:
     """A copy of a model without some heads, which gives what the model gives with gates of 0 on them.
 
-    The heads of a layer may be any, or all; where several share a key and value, they go together. The heads that
-    are left are numbered anew; `pruning.original` knows what they were called.
+    The heads of a layer may be any, or all; where several share a key and value, they go together. The remaining heads
+    are renumbered; `pruning.original` gives their names in the whole model.
     """
     if model.capture != "interface":
         raise ModelError(f"{model.name} does not attend as most models do, so that no heads can be cut out of it", "Use gates instead")

@@ -91,8 +91,8 @@ def verify_tapped(model: PreTrainedModel, tried: Tried, captured: Any) -> None:
 
 
 def refused_without_maps(model: PreTrainedModel, sites: Sequence[Site]) -> str | None:
-    """Why statistics of rows cannot be had without maps: its mask is of another kind, or on a dry run they are not
-    those of the maps. None if they can.
+    """The reason why statistics of rows are not available without maps: its mask is of another kind, or on a dry run
+    they are not those of the maps. None if they can.
     """
     if not capture.attends_by_sdpa(model):
         return "SDPA does not compute its attention"

@@ -54,9 +54,9 @@ class F1(Score):
 
     def __post_init__(self) -> None:
         if self.average not in get_args(Average):
-            raise MeasureError(f"average {self.average!r} is unknown", choose_from(self.average, get_args(Average), "Take one of"))
+            raise MeasureError(f"average {self.average!r} is unknown", choose_from(self.average, get_args(Average), "Use one of"))
         if self.average == "binary" and self.classes != 2:
-            raise MeasureError(f"F1 of one class is asked for where there are {self.classes}", "Take f1_macro or f1_micro")
+            raise MeasureError(f"F1 of one class needs two classes, and there are {self.classes}", "Take f1_macro or f1_micro")
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -62,12 +62,12 @@ def contrast(
     """Each system against the base, all by their statistics of the same examples.
 
     `documents` says which document each example is part of: they are what is resampled, examples if it is None. The
-    test is by default the paired bootstrap over documents; for examples that are right or wrong, and each a document
-    of its own, McNemar's, exact. McNemar's and the t-tests go by examples, as if those of one document were
+    test is by default the paired bootstrap over documents; for examples that are right or wrong, and each a separate
+    document, the exact McNemar's test. McNemar's and the t-tests go by examples, as if those of one document were
     independent. Intervals are by the bootstrap whatever the test is.
     """
     if test is not None and test not in TESTS:
-        raise MeasureError(f"there is no test {test!r}", choose_from(test, TESTS, "Take one of"))
+        raise MeasureError(f"there is no test {test!r}", choose_from(test, TESTS, "Use one of"))
     reference, others = np.asarray(base, dtype=np.float64), np.asarray(systems, dtype=np.float64)
     if others.shape[-2:] != reference.shape:
         raise MeasureError(

@@ -1,8 +1,8 @@
 """In which layers something is found: Tenney et al.'s statistics of scores by layer and of weights (METHODS §8.3).
 
 Scores are those of probes that may use layers 0 to l, with l = 0 (the embeddings) first and the last layer L last;
-weights are those with which one probe mixes layers 0 to L. Axes in front are systems of their own: seeds,
-replicates. What has no value is NaN.
+weights are those with which one probe mixes layers 0 to L. Leading axes are separate systems: seeds, replicates.
+Missing values are NaN.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Scores of a system on a set of examples, kept as sufficient statistics: numbers per example that are summed.
 
-`statistics[..., example, k]` may have any axes in front (heads, layers): each is a system of its own. Since a score
-follows from sums, one that is resampled, or taken over a part of the examples, is summed again and nothing is
-predicted twice. Whatever has no value, such as the accuracy over no example, is NaN.
+`statistics[..., example, k]` may have any axes in front (heads, layers): each is a separate system. Since a score
+follows from sums, resampling it or restricting it to some examples only repeats the sums, not the predictions. A score
+without a value, such as the accuracy over no example, is NaN.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Score(ABC):
 
     def each(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system example"]:
         """What each example is worth by itself, for scores that are means over examples."""
-        raise MeasureError(f"{self.name} is no mean over examples, so that a t-test of it has no meaning", "Use the paired bootstrap")
+        raise MeasureError(f"{self.name} is not a mean over examples, so a t-test does not apply", "Use the paired bootstrap")
 
     def sizes(self, statistics: Float64[np.ndarray, "example k"]) -> Float64[np.ndarray, "example"]:
         """How much each example weighs in the score."""
@@ -144,7 +144,7 @@ class Function(Score):
         return self.names
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
-        """Not to be had: the function wants examples."""
+        """Not supported: the function needs examples."""
         raise MeasureError(f"{self.name} does not follow from sums of statistics", "Ask for `of` all examples")
 
     def of(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system"]:
@@ -196,5 +196,5 @@ def make_score(name: str, classes: int = 2, references: Sequence[Any] = ()) -> S
         "keyphrase_spans": lambda: KeyphraseF1("span"),
     }
     if name not in makers:
-        raise MeasureError(f"there is no score {name!r}", choose_from(name, makers, "Take one of"))
+        raise MeasureError(f"there is no score {name!r}", choose_from(name, makers, "Use one of"))
     return makers[name]()

@@ -40,7 +40,7 @@ class SelectedScore:
     def resampled(self, weights: Float64[np.ndarray, "replicate group"]) -> Float64[np.ndarray, "replicate"]:
         """The share of right answers in each replicate of the groups; NaN where a replicate drew no case.
 
-        With two folds, each replicate picks anew. What varies is how far the picked entrants deviate from their own
+        With two folds, each replicate picks again. What varies is how far the picked entrants deviate from their own
         share in the data, not which entrants they are: two folds that overrate the same entrant pick it for each other,
         and with fixed picks their errors would seem independent. More folds are too small for that: their picks stay.
         """

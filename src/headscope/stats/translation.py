@@ -85,7 +85,7 @@ class Bleu(_Translation):
     def _make(self, sacrebleu: Any) -> Any:
         if self.tokenize not in sacrebleu.metrics.BLEU.TOKENIZERS:
             known = ", ".join(sacrebleu.metrics.BLEU.TOKENIZERS)
-            raise MeasureError(f"sacrebleu has no tokenizer {self.tokenize!r}", f"Take one of {known}")
+            raise MeasureError(f"sacrebleu has no tokenizer {self.tokenize!r}", f"Use one of {known}")
         return sacrebleu.metrics.BLEU(tokenize=self.tokenize, lowercase=self.lowercase, references=self._streams, force=True)
 
     @property

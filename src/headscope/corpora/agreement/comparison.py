@@ -32,10 +32,10 @@ CONLL = {"conll": ("muc", "b_cubed", "ceaf"), "conll_chains": ("muc", "b_cubed_c
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """How far two annotations agree. `agreement["las"]` is a score by its name.
+    """The agreement of two annotations. `agreement["las"]` is the score of that name.
 
-    `relations` are F1 scores by relation, the most frequent first. `alone` counts labels that only one side gives,
-    which no score compares; `skipped` is what the reading of each side passed over.
+    `relations` are F1 scores by relation, the most frequent first. `alone` counts labels that only one side has, which
+    no score compares; `skipped` is what was skipped while reading each side.
     """
 
     documents: int
@@ -51,14 +51,14 @@ class AgreementReport:
         for score in self.scores:
             if score.name == name:
                 return score
-        raise HeadscopeError(f"no score is called {name!r}", choose_from(name, [score.name for score in self.scores], "There are"))
+        raise HeadscopeError(f"there is no score {name!r}", choose_from(name, [score.name for score in self.scores], "There are"))
 
 
 def compare(first: Corpus, second: Corpus, replicates: int = 500, seed: int = 0) -> AgreementReport:
     """The agreement between two annotations of the same documents.
 
-    Precision and recall take the first as the key; to swap the two swaps them, and changes nothing else. Intervals
-    resample documents.
+    Precision and recall take the first annotation as the key. Exchanging the two annotations exchanges precision and
+    recall and changes nothing else. Intervals resample documents.
     """
     from headscope.corpora.agreement.scores import Totals  # needs numpy, which reading a corpus does not
 

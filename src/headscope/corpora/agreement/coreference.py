@@ -19,7 +19,7 @@ Entity = frozenset[Span]
 
 
 class CoreferenceParts(NamedTuple):
-    """What recall and precision are made of."""
+    """The numerators and denominators of recall and precision."""
 
     recalled: float
     first: float
@@ -51,7 +51,9 @@ def muc(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
 
 
 def b_cubed(first: Sequence[Entity], second: Sequence[Entity]) -> CoreferenceParts:
-    """Mentions (Bagga and Baldwin 1998): the share of a mention's entity that its other entity holds."""
+    """Mentions (Bagga and Baldwin 1998): the share of a mention's entity that its entity in the other annotation
+    contains.
+    """
     overlaps = _overlaps(first, second)
     return CoreferenceParts(
         sum(n * n / len(first[i]) for (i, _), n in overlaps.items()),
@@ -79,22 +81,23 @@ def _pairs(n: int) -> int:
 
 
 def _kept_links(whole: Sequence[Entity], cut: Sequence[Entity]) -> tuple[int, int]:
-    """Links left of the entities in `whole`, and all that they have. A mention that `cut` lacks is a piece."""
+    """The links of the entities in `whole` that remain, and all their links. A mention that `cut` lacks is a separate
+    piece.
+    """
     needed = sum(len(entity) - 1 for entity in whole)
     return sum(n - 1 for n in _overlaps(whole, cut).values()), needed
 
 
 def _overlaps(first: Sequence[Entity], second: Sequence[Entity]) -> Counter[tuple[int, int]]:
-    """How many mentions the entities i of `first` and j of `second` share, where they share any."""
+    """The number of mentions that entities i of `first` and j of `second` share, for pairs that share any."""
     place = {span: j for j, entity in enumerate(second) for span in entity}
     return Counter((i, place[span]) for i, entity in enumerate(first) for span in entity if span in place)
 
 
 def best_total(gains: Mapping[tuple[int, int], float]) -> float:
-    """The largest sum of gains in which no row and no column occurs twice; a pair that is not named gains nothing.
+    """The largest sum of gains in which no row and no column occurs twice; pairs without a gain count as 0.
 
-    Rows and columns that no chain of pairs connects cannot take anything from each other: each connected part is
-    solved by itself.
+    Rows and columns that no chain of pairs connects do not compete, so each connected component is solved separately.
     """
     return sum(_best_of_part({pair: gains[pair] for pair in part}) for part in _parts(list(gains)))
 
@@ -129,18 +132,19 @@ def _best_of_part(gains: Mapping[tuple[int, int], float]) -> float:
 
 
 def _assign(costs: Sequence[Sequence[float]]) -> list[int | None]:
-    """For each column, the row it is given to so that the costs [row, column] are least; rows are no more than columns.
+    """The row assigned to each column so that the sum of costs [row, column] is minimal; there must not be more rows
+    than columns.
 
-    The Hungarian method: rows come in one at a time, each along the shortest path that hands columns on (Kuhn 1955,
-    Munkres 1957). Prices keep the reduced cost `costs[row][column] - row_price[row] - column_price[column]` at 0 or
-    above, and at 0 where given.
+    The Hungarian method: rows are added one at a time, each along the shortest augmenting path (Kuhn 1955, Munkres
+    1957). Prices keep the reduced cost `costs[row][column] - row_price[row] - column_price[column]` at 0 or above, and
+    at 0 where given.
     """
     size = len(costs[0])
     row_price, column_price = [0.0] * len(costs), [0.0] * size
     row_of: list[int | None] = [None] * size
     for new in range(len(costs)):
         shortest = [math.inf] * size
-        before: list[int | None] = [None] * size  # the column that hands its row on to this one
+        before: list[int | None] = [None] * size  # the previous column on the augmenting path
         out, reached = list(range(size)), list[int]()
         row, last, length = new, None, 0.0
         while True:

@@ -1,4 +1,4 @@
-"""Sentences of two annotations side by side, and what is counted about each pair."""
+"""Pairs of sentences from two annotations, and the counts of each pair."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Span = tuple[int, int]
 
 
 class SentencePair(NamedTuple):
-    """A document in both annotations, and the file that holds the first."""
+    """A document in both annotations, and the file that contains the first."""
 
     file: str
     first: Document
@@ -34,7 +34,9 @@ class SentencePair(NamedTuple):
 
 
 def pairs(first: Corpus, second: Corpus) -> Iterator[SentencePair]:
-    """The documents of both, matched by id, whatever their order; in the same order, one of each is held at a time."""
+    """The documents of both annotations, matched by id in any order; if the order is the same, only one of each is held
+    at a time.
+    """
     waiting: tuple[dict[str, tuple[str, Document]], dict[str, tuple[str, Document]]] = ({}, {})
     for located in zip_longest(_located(first), _located(second)):
         for side, here in enumerate(located):
@@ -53,7 +55,9 @@ def pairs(first: Corpus, second: Corpus) -> Iterator[SentencePair]:
 
 
 def _located(corpus: Corpus) -> Iterator[tuple[str, Document]]:
-    """The documents with the names of their files; an id in two files would leave open which is meant."""
+    """The documents with the names of their files; an id that occurs in two files is an error, since it is
+    ambiguous.
+    """
     if not corpus.paths:
         yield from (("", document) for document in corpus)
     corpus.skipped = Tally()
@@ -62,7 +66,7 @@ def _located(corpus: Corpus) -> Iterator[tuple[str, Document]]:
         for document in (part := Corpus((path,), corpus.format, corpus.on_error)):
             if document.id in seen:
                 problem = f"document {quoted(document.id)} is in {seen[document.id]} and again in {path.name}"
-                raise HeadscopeError(problem, "Give every document a # newdoc id of its own")
+                raise HeadscopeError(problem, "Give every document a unique # newdoc id")
             seen[document.id] = path.name
             yield path.name, document
         corpus.skipped.update(part.skipped)
@@ -110,7 +114,7 @@ def counted(pair: SentencePair) -> Counts:
 
 
 def spans(mentions: Sequence[Mention]) -> dict[Span, Mention]:
-    """Mentions by the words they take up; of several over the same words, the first."""
+    """Mentions by the words that they cover; of several over the same words, the first."""
     mention_at: dict[Span, Mention] = {}
     for mention in mentions:
         mention_at.setdefault((mention.start, mention.end), mention)
@@ -126,7 +130,7 @@ def nearest(mentions: Sequence[Mention]) -> dict[Span, Span | None]:
 
 
 def _compare(counts: Counts, name: str, value: str | None, other: str | None) -> None:
-    """Count a label given on both sides; one that is given on one side alone is counted as that, and not compared."""
+    """Count a label that both sides give. A label that only one side gives is counted separately and not compared."""
     if value is None or other is None:
         counts[name, "alone"] += value is not other
         return

@@ -1,4 +1,4 @@
-"""Every place where two annotations differ, for the person who has to decide between them."""
+"""All places where two annotations differ, for adjudication."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = (*COLUMNS, "head", RELATION)
 
 @dataclass(frozen=True)
 class AnnotationDifference:
-    """A word or mention and what each annotation says of it, as far as they differ; {} if one has no such mention.
+    """A word or mention with the differing labels of each annotation; {} if one has no such mention.
 
     `sentence` is its id or its number, `word` the number of the (first) word in it, `last` that of a mention's last
     word.
@@ -37,7 +37,7 @@ def differences(pair: SentencePair) -> list[AnnotationDifference]:
 
 
 def _words(pair: SentencePair) -> Iterator[AnnotationDifference]:
-    # A column that a whole document lacks on one side is no difference at each of its words.
+    # A column that is missing from a whole document on one side is not a difference at each of its words.
     annotated = [
         {column for column in _COLUMNS for word in side.words if getattr(word, column) is not None} for side in (pair.first, pair.second)
     ]
@@ -50,7 +50,7 @@ def _words(pair: SentencePair) -> Iterator[AnnotationDifference]:
                 if (value := getattr(word, column)) != (counterpart := getattr(other, column)):
                     first[column], second[column] = value, counterpart
             if "head" in first:
-                # A number alone would have to be counted out in the text.
+                # With the form, since a reader would have to count words to find a number.
                 first["to"], second["to"] = _form(sentence, word.head), _form(sentence, other.head)
             if first:
                 yield AnnotationDifference(pair.file, pair.first.id, sentence.id or str(number), position, None, word.form, first, second)
@@ -93,7 +93,7 @@ class _Places:
             self._starts.append(self._starts[-1] + len(sentence))
 
     def difference(self, span: Span, first: Values, second: Values) -> AnnotationDifference:
-        """A difference about a mention."""
+        """The difference at a mention."""
         sentence, word = self._find(span[0])
         return AnnotationDifference(
             self._file, self._document.id, sentence, word, word + span[1] - span[0] - 1, self._text(span), first, second

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AgreementScore:
-    """A score from 0 (kappa: -1) to 1 with its 95% interval, NaN where there is nothing to compute it from.
+    """A score from 0 (kappa: -1) to 1 with its 95% interval, NaN if there is nothing to compute it from.
 
     `first` and `second` are the units it is about in each annotation. With `precision` and `recall`, the value is
     their F1.
@@ -40,7 +40,9 @@ class AgreementScore:
 
 
 class Totals:
-    """Counts summed over documents, in column 0 as they are and in the others as replicates weigh the documents."""
+    """Counts summed over documents: column 0 has the plain sums, the others are weighted by the bootstrap
+    replicates.
+    """
 
     def __init__(self, replicates: int, seed: int) -> None:
         self._replicates = replicates
@@ -57,11 +59,11 @@ class Totals:
                 self._weights[key][document] += value
 
     def names(self) -> list[str]:
-        """The names that anything was counted under."""
+        """The names that have counts."""
         return list(dict.fromkeys(key[0] for key in self._sums))
 
     def count(self, name: str, part: str) -> int:
-        """A count as it is."""
+        """A plain count."""
         return round(float(self[name, part][0]))
 
     def share(self, name: str) -> AgreementScore:
@@ -69,7 +71,9 @@ class Totals:
         return self._score(name, _ratio(self[name, "agree"], self[name, "n"]), [(name, "n")], self.count(name, "n"))
 
     def kappa(self, name: str) -> AgreementScore:
-        """Cohen's kappa (1960) of the labels under a name: the agreement beyond what their frequencies give."""
+        """Cohen's kappa (1960) of the labels under a name: the agreement beyond that expected from their
+        frequencies.
+        """
         n = self[name, "n"]
         labels = {key[2] for key in self._sums if key[0] == name and len(key) == 3}
         chance = _ratio(sum((self[name, "first", label] * self[name, "second", label] for label in labels), 0 * n), n * n)
@@ -107,7 +111,7 @@ class Totals:
 
 
 def _units(name: str) -> list[Key]:
-    """What an F1 is about: the units of both annotations."""
+    """The numbers of units of both annotations that an F1 compares."""
     return [(name, "first"), (name, "second")]
 
 

@@ -1,5 +1,5 @@
-"""The rules of the validator, one module a subject. Levels are those of Universal Dependencies' own validation:
-1 is the layout of the file, 2 the form of its columns, comments and trees, 3 what the guidelines say for all languages.
+"""The rules of the validator, one module per subject. Levels are those of Universal Dependencies' own validation: 1 is
+the layout of the file, 2 the form of its columns, comments and trees, 3 what the guidelines say for all languages.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _MAXIMAL_PARTS = 4  # relation, subtype, preposition, case
 
 
 def head_problems(words: Sequence[Row]) -> Iterator[RuleViolation]:
-    """Heads and roots that make no tree of words numbered from 1."""
+    """Problems of heads and roots that do not form a tree of words numbered from 1."""
     heads = [natural(row.head) for row in words]
     for row, head in zip(words, heads, strict=True):
         if head is None or row.head != str(head):
@@ -56,7 +56,7 @@ def head_problems(words: Sequence[Row]) -> Iterator[RuleViolation]:
 
 
 def root_problems(words: Sequence[Row]) -> Iterator[RuleViolation]:
-    """Roots by head that are none by relation, and the other way round."""
+    """Words with head 0 but another relation than root, and the reverse."""
     for row in words:
         if natural(row.head) is not None and (row.head == "0") != (row.relation.partition(":")[0] == "root"):
             yield _ROOT.at(row.line, f"relation {quoted(row.relation)} with head {row.head}")
@@ -68,12 +68,12 @@ class Enhanced:
 
     _first: int = 0  # the line of the first sentence with DEPS
     _without: int = 0  # the line of the first sentence without
-    _differs: bool = False  # from the basic tree, somewhere
+    _differs: bool = False  # whether DEPS differs from the basic tree somewhere
     _empty_nodes: bool = False
     _orphans: tuple[int, ...] = ()
 
     def sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
-        """What is wrong with the DEPS of a sentence."""
+        """The problems in the DEPS of a sentence."""
         enhanced = {row.id: row for row in sentence.nodes if row.deps != "_"}
         if not enhanced:
             self._without = self._without or sentence.line
@@ -95,7 +95,7 @@ class Enhanced:
             yield from _unconnected(sentence, heads)
 
     def finish(self) -> Iterator[RuleViolation]:
-        """What is wrong with the file as a whole."""
+        """The problems of the file as a whole."""
         if self._first and self._without:
             yield _DEPS_ALL.at(self._without, f"a sentence without DEPS, while the sentence at line {self._first} has it")
         if self._first and not self._differs:

@@ -1,4 +1,4 @@
-"""Level 1: how a file is put together out of comments, rows and blank lines, and rows out of columns and ids."""
+"""Level 1: the structure of a file (comments, rows, blank lines) and of rows (columns, ids)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.corpora.readers.blocks import LineBlock
 from headscope.corpora.readers.conllu_rows import Row, parse_row
 from headscope.corpora.source import Flaw, natural, quoted
 
-FILE = rule("unreadable-file", 1, "the file can be read and holds something", "Copy or download the file again")
+FILE = rule("unreadable-file", 1, "the file can be read and is not empty", "Copy or download the file again")
 FORMAT = rule("not-conllu", 1, "a file has rows of ten columns", "Name a CoNLL-U or CoNLL-2012 file; other formats have no validator")
 PARTS = rule("conll2012", 1, "the documents of a CoNLL-2012 file are complete and can be read", "Correct the document, or copy it again")
 _MARK = rule("byte-order-mark", 1, "a file begins with its first comment or row", "Save the file as UTF-8 without a byte order mark")
@@ -44,10 +44,10 @@ _DOUBLED = re.compile(r"\s\s")
 
 
 def raw_problems(path: Path) -> Iterator[RuleViolation]:
-    """What only the bytes tell; the first line of its kind stands for all."""
+    """Problems that are visible only in the bytes; of each kind, only the first line is reported."""
     line = 1
     with opened(path) as stream:
-        # Read by lines, a chunk of them at a time, so that no line end is cut in two.
+        # Read in chunks of whole lines, so that no line end is split.
         while lines := stream.readlines(_CHUNK):
             if line == 1 and lines[0].startswith(_BOM):
                 yield _MARK.at(1, "the file begins with a byte order mark")
@@ -59,8 +59,8 @@ def raw_problems(path: Path) -> Iterator[RuleViolation]:
 
 
 def watched(lines: Iterable[Line], report: Callable[[RuleViolation], None]) -> Iterator[Line]:
-    """The same lines; reports what is wrong with them and with their order on the way."""
-    comments = rows = 0  # since the last blank line; numbers of the latest
+    """Pass on the lines, and report problems of the lines and of their order."""
+    comments = rows = 0  # since the last blank line: their line numbers
     for line in lines:
         if line.invalid:
             report(_UTF8.at(line.number, line.invalid))
@@ -108,7 +108,7 @@ def _decomposed(text: str) -> str:
 
 
 def row_problems(row: Row) -> Iterator[RuleViolation]:
-    """What is wrong with the columns of a row, whatever they mean."""
+    """Problems of the columns of a row that do not depend on their meaning."""
     if not all(row[1:]) or _ANY_SPACE.search("".join(row[1:])):
         for name, value in zip(NAMES, row[1:], strict=True):
             yield from _column_problems(row, name, value)
@@ -126,12 +126,12 @@ def _column_problems(row: Row, name: str, value: str) -> Iterator[RuleViolation]
 
 
 def id_problems(rows: Sequence[Row]) -> Iterator[RuleViolation]:
-    """Where the ids of a sentence are out of order."""
+    """Problems of the order of ids in a sentence."""
     word, node, last = 0, 0, 0  # numbers of the word and empty node before, and where the range before ends
     ranged = False  # a range has been opened and waits for its first word
     for row in rows:
         if not _ID.fullmatch(row.id):
-            yield _FORMAT.at(row.line, f"id {quoted(row.id)} is no number, range or empty node")
+            yield _FORMAT.at(row.line, f"id {quoted(row.id)} is not a number, a range or an empty node")
         if span := row.range:
             if span[0] != word + 1 or span[1] < span[0] or span[0] <= last or ranged:
                 yield _RANGE.at(row.line, f"range {row.id} before word {word + 1}{f' and after a range up to {last}' if last else ''}")

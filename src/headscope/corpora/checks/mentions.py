@@ -49,11 +49,11 @@ class Mentions:
     _counting: Schema | None = None  # reads the field that counts words in the place of the type
     _undeclared: bool = False
     _open: list[_Mention] = field(default_factory=list)
-    _judged: bool = True  # whether brackets of this document still can be: after too many open ones, no partner of one is known
+    _judged: bool = True  # whether the brackets of this document can still be checked: after too many open ones they cannot be matched
     _types: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def sentence(self, sentence: CheckedSentence, tree: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
-        """Take in a sentence, whose `tree` is empty if it is unsound; what is wrong with its brackets."""
+        """Process a sentence, whose `tree` is empty if it is invalid. Return the problems of its brackets."""
         if sentence.new_document:
             yield from self.finish()
         for comment in sentence.comments("global.Entity"):
@@ -61,7 +61,7 @@ class Mentions:
         for mention in self._open:
             if mention.within:
                 mention.within = False
-                yield _SENTENCE.at(mention.line, f"a mention of entity {quoted(mention.entity)} goes on in the next sentence")
+                yield _SENTENCE.at(mention.line, f"a mention of entity {quoted(mention.entity)} continues in the next sentence")
         closed: list[_Mention] = []
         place = 0  # of the next node
         for row in sentence.rows:
@@ -71,7 +71,7 @@ class Mentions:
         yield from _mention_problems(closed, sentence, tree)
 
     def finish(self) -> Iterator[RuleViolation]:
-        """What is wrong at the end of a document."""
+        """The problems at the end of a document."""
         for mention in self._open:
             yield _BALANCE.at(mention.line, f"the bracket of entity {quoted(mention.entity)} is still open at the end of the document")
         self._open, self._types, self._judged = [], {}, True
@@ -112,7 +112,7 @@ class Mentions:
             yield _TYPE.at(line, f"entity {quoted(entity)} is {quoted(type)} here and {quoted(first)} at line {before}")
 
     def _close(self, mark: Mark, line: int, place: int, closed: list[_Mention]) -> Iterator[RuleViolation]:
-        # A chain can hold a mention inside another of its own: the innermost closes first.
+        # Mentions of one chain can be nested: the innermost closes first.
         opened = next((i for i in reversed(range(len(self._open))) if self._open[i].entity == mark.entity), None)
         if opened is None:
             yield _BALANCE.at(line, f"the bracket of entity {quoted(mark.entity)} is closed but was not opened")
@@ -144,5 +144,5 @@ def _mention_problems(mentions: Sequence[_Mention], sentence: CheckedSentence, t
 
 
 def _heads(span: Sequence[CheckedNode]) -> list[CheckedNode]:
-    """The words that depend on none of the others, punctuation aside."""
+    """The words that do not depend on any of the others, without punctuation."""
     return [node for node in span if node.relation != "punct" and not span[0].number <= node.head <= span[-1].number]

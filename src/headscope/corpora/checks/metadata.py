@@ -50,7 +50,7 @@ class Metadata:
     _glued: bool = False  # the last token said SpaceAfter=No
 
     def sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
-        """What is wrong with the comments of a sentence."""
+        """The problems in the comments of a sentence."""
         yield from self._breaks(sentence)
         yield from self._id(sentence)
         yield from _text(sentence)
@@ -112,7 +112,7 @@ def _spacing(sentence: CheckedSentence) -> Iterator[RuleViolation]:
 
 
 def _agreement(sentence: CheckedSentence, comment: Comment) -> Iterator[RuleViolation]:
-    """Where text and words part ways. What follows a differing word would differ too, and is not reported."""
+    """The first place where text and words differ. Later words would differ too, and are not reported."""
     text, place, glued = comment.value, 0, None
     for row in sentence.tokens():
         if not text.startswith(row.form, place):
@@ -130,25 +130,25 @@ def _agreement(sentence: CheckedSentence, comment: Comment) -> Iterator[RuleViol
                 yield _SPACE.at(row.line, f"no SpaceAfter=No at {quoted(row.form)}, and no space in # text: {quoted(around)}")
             place = len(text) - len(text[place:].lstrip())
     if text[place:].strip():
-        yield _TEXT.at(comment.line, f"# text goes on after the last word: {quoted(text[place:].strip())}")
+        yield _TEXT.at(comment.line, f"# text continues after the last word: {quoted(text[place:].strip())}")
 
 
 @dataclass
 class KeyphraseCheck:
-    """The keyphrases of one document after another, and whether they occur in it."""
+    """Checks that the keyphrases of each document occur in it."""
 
     _text: list[str] = field(default_factory=list)
     _comments: list[Comment] = field(default_factory=list)
 
     def sentence(self, sentence: CheckedSentence) -> Iterator[RuleViolation]:
-        """Take in a sentence; what is wrong with the document that ends before it."""
+        """Process a sentence. Return the problems of the document that ends before it."""
         if sentence.new_document:
             yield from self.finish()
         self._comments += sentence.comments("keyphrases")
         self._text.append(" ".join((sentence.block.comment("text") or sentence.surface()).split()))
 
     def finish(self) -> Iterator[RuleViolation]:
-        """What is wrong with the document that ends here."""
+        """The problems of the document that ends here."""
         text = " ".join(self._text).casefold()
         for comment in self._comments:
             for phrase in filter(None, map(str.strip, comment.value.split(";"))):

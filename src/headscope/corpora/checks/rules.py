@@ -1,4 +1,4 @@
-"""What a rule of the validator is, and the register of all of them."""
+"""The rules of the validator and their registry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Rule:
-    """Something that holds in a sound file. What breaks a `note` deserves a look, and may be right all the same."""
+    """A condition that holds in a valid file. A violation of a `note` should be reviewed but may be correct."""
 
     name: str
     level: int
@@ -17,12 +17,12 @@ class Rule:
     note: bool = False
 
     def at(self, line: int, problem: str) -> RuleViolation:
-        """The rule as broken at a line."""
+        """The violation of the rule at a line."""
         return RuleViolation(self, line, problem)
 
 
 class RuleViolation(NamedTuple):
-    """A rule, the line of the file where it is broken, and how."""
+    """A violated rule, the line of the file, and the problem."""
 
     rule: Rule
     line: int
@@ -33,7 +33,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(name: str, level: int, asks: str, remedy: str, note: bool = False) -> Rule:
-    """A new rule, entered in the register. Modules name their rules where they check them."""
+    """Register a new rule. Rules are defined in the modules that check them."""
     assert name not in RULES
     RULES[name] = Rule(name, level, asks, remedy, note)
     return RULES[name]

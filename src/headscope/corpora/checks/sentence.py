@@ -1,4 +1,4 @@
-"""A sentence as the rules see it: its comments, its rows, and the tree of its words."""
+"""A sentence in the form that rules check: its comments, its rows, and the tree of its words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CheckedSentence:
 
     @property
     def line(self) -> int:
-        """Where it begins."""
+        """The line where it begins."""
         return self.block.line
 
     @cached_property
@@ -47,7 +47,7 @@ class CheckedSentence:
         return [comment for comment in self.block.comments if comment.key in keys]
 
     def tokens(self) -> Iterator[Row]:
-        """What is written: multi-word tokens in place of their words."""
+        """The written tokens: multi-word tokens in place of their words."""
         last = 0
         for row in self.rows:
             if row.range:
@@ -57,7 +57,7 @@ class CheckedSentence:
             yield row
 
     def surface(self) -> str:
-        """The sentence as the words and SpaceAfter give it."""
+        """The text of the sentence, from its tokens and SpaceAfter."""
         return "".join(row.form + " " * row.space_after for row in self.tokens()).strip()
 
 
@@ -75,12 +75,12 @@ class CheckedNode:
 
     @property
     def line(self) -> int:
-        """Where it stands in the file."""
+        """The line of the word in the file."""
         return self.row.line
 
     @property
     def upos(self) -> str:
-        """The part of speech it has for the words around it: that of the whole expression if it heads one."""
+        """The part of speech in its context: that of the whole expression if it heads one."""
         return self.features.get("ExtPos", self.row.upos)
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ def gap(node: CheckedNode, nodes: Sequence[CheckedNode]) -> list[CheckedNode]:
 
 
 def tree(words: Sequence[Row]) -> list[CheckedNode]:
-    """The words as nodes, in text order. Their heads must be numbers of words, and free of cycles."""
+    """The words as nodes, in text order. Their heads must be numbers of words without cycles."""
     nodes = [
         CheckedNode(row, number, int(row.head), row.relation.partition(":")[0], features(row.feats))
         for number, row in enumerate(words, start=1)

@@ -1,4 +1,4 @@
-"""Level 3: parts of speech and dependents that go with relations, and the shapes of trees.
+"""Level 3: the parts of speech and dependents that relations allow, and the shapes of trees.
 
 The tables follow https://universaldependencies.org/u/overview/syntax.html and the tests that UD's own validator makes.
 """
@@ -37,8 +37,8 @@ _TAKES: dict[str, tuple[Rule, frozenset[str]]] = {
         ("punct", "PUNCT", "a punct is PUNCT", {"PUNCT"}),
     )
 }
-_PUNCTUATION = rule("punct-relation", 3, "PUNCT has the relation punct, or is the root", "Take punct, or tag it SYM if it is read aloud")
-_FIXED = rule("fixed-upos", 3, "fixed expressions hold no proper nouns", "Take flat or compound for names")
+_PUNCTUATION = rule("punct-relation", 3, "PUNCT has the relation punct, or is the root", "Use punct, or tag it SYM if it is read aloud")
+_FIXED = rule("fixed-upos", 3, "fixed expressions hold no proper nouns", "Use flat or compound for names")
 
 _HIGHER = "Attach the dependent to the content word, or choose another relation for the function word"
 _OWN = "goeswith fixed reparandum"  # what makes a word one with others
@@ -84,7 +84,7 @@ _POSSESSIVE = frozenset({"appos", "acl", "nmod"})
 
 
 def word_problems(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
-    """What is wrong with the part of speech of a word, and with its dependents."""
+    """The problems with the part of speech of a word, and with its dependents."""
     if (takes := _TAKES.get(node.relation)) and node.upos not in takes[1] and not _heads_expression(node):
         yield takes[0].at(node.line, f"{node.relation} takes no {node.upos}: {node}")
     if node.upos == "PUNCT" and node.relation not in ("punct", "root"):
@@ -98,12 +98,12 @@ def word_problems(node: CheckedNode, nodes: Sequence[CheckedNode]) -> Iterator[R
 
 
 def _heads_expression(node: CheckedNode) -> bool:
-    """Whether a word stands for others whose part of speech as a whole is not known: its own tag says little then."""
+    """Whether a word heads an expression whose part of speech is unknown: its own tag is then not informative."""
     return "ExtPos" not in node.features and any(child.relation in ("fixed", "goeswith") for child in node.children)
 
 
 def _is_exempt(node: CheckedNode, child: CheckedNode, nodes: Sequence[CheckedNode]) -> bool:
-    """Whether a dependent is fine although its relation is not: negation, possessors, unavoidable punctuation."""
+    """Whether a dependent is allowed although its relation is not: negation, possessors, unavoidable punctuation."""
     if child.relation == "advmod":
         negates = child.row.upos in ("PART", "ADV") and child.features.get("Polarity") == "Neg"
         return negates and node.relation != "punct"
@@ -119,10 +119,10 @@ _RIGHTWARD = {
 _SUBJECTS = rule(
     "subjects", 3, "a predicate has one subject, except :outer ones", "Correct one, or add :outer if it is the subject around a clause"
 )
-_OBJECTS = rule("objects", 3, "a predicate has one obj", "Take iobj, xcomp or obl for the other one")
+_OBJECTS = rule("objects", 3, "a predicate has one obj", "Use iobj, xcomp or obl for the other one")
 _ORPHAN = rule("orphan-parent", 3, "an orphan is attached to the head of an elliptic clause", "Attach it to the promoted word", note=True)
-_OBLIQUE = rule("obl-nominal", 3, "a modifier of a nominal is nmod, not obl", "Take nmod, or attach it to the predicate", note=True)
-_FIXED_GAP = rule("fixed-gap", 3, "the words of a fixed expression are adjacent", "Take another relation, or other words", note=True)
+_OBLIQUE = rule("obl-nominal", 3, "a modifier of a nominal is nmod, not obl", "Use nmod, or attach it to the predicate", note=True)
+_FIXED_GAP = rule("fixed-gap", 3, "the words of a fixed expression are adjacent", "Use another relation, or other words", note=True)
 _EXTPOS = rule("fixed-extpos", 3, "fixed expressions have their part of speech in ExtPos", "Add ExtPos to the first word", note=True)
 _GAP = rule("goeswith-gap", 3, "the parts of a word are adjacent", "Attach all parts to the first one")
 _NO_SPACE = rule("goeswith-space", 3, "the parts of a word are separated by a space", "Write one word, or remove SpaceAfter=No")
@@ -139,7 +139,7 @@ _ARGUMENTS = frozenset({"nsubj", "obj", "iobj", "obl", "vocative", "dislocated",
 
 
 def shape_problems(nodes: Sequence[CheckedNode]) -> Iterator[RuleViolation]:
-    """What is wrong with a tree where several words are concerned."""
+    """The problems of a tree that involve several words."""
     for node in nodes:
         if (order := _RIGHTWARD.get(node.relation)) and node.number < node.head:
             yield order.at(node.line, f"{node} before its head {node.parent}")

@@ -1,4 +1,4 @@
-"""Level 2, columns: tags, relations, features and MISC are of the right form, and known where there is a list."""
+"""Level 2, columns: tags, relations, features and MISC have the right form, and known values where there is a list."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from headscope.corpora.readers.conllu_rows import Row
 from headscope.corpora.source import quoted
 from headscope.corpora.tags import RELATIONS, UPOS
 
-_TAG = rule("upos", 2, "UPOS is one of the 17 universal tags", f"Take one of {', '.join(sorted(UPOS))}")
-_RELATION = rule("relation", 2, "a relation is one of the 37 universal relations", "Take a relation from universaldependencies.org/u/dep")
+_TAG = rule("upos", 2, "UPOS is one of the 17 universal tags", f"Use one of {', '.join(sorted(UPOS))}")
+_RELATION = rule("relation", 2, "a relation is one of the 37 universal relations", "Use a relation from universaldependencies.org/u/dep")
 _SUBTYPE = rule("relation-subtype", 2, "a subtype is lower-case letters after one colon", "Write the relation as in nsubj:pass")
 _FEATURE = rule("feature-format", 2, "features are Name=Value, with capitals or digits first", "Write the feature as in Number=Sing")
 _FEATURE_ORDER = rule("feature-order", 2, "features are sorted by name, whatever the case", "Sort the features")
@@ -34,13 +34,13 @@ _KNOWN = {
 
 
 def value_problems(row: Row) -> Iterator[RuleViolation]:
-    """What is wrong with the values of a row taken by themselves."""
+    """The problems of single values in a row."""
     if row.range:
         yield from _range(row)
     else:
         node = row.node is not None
         if row.upos not in UPOS and not (node and row.upos == "_"):
-            yield _TAG.at(row.line, f"{quoted(row.upos)} is no UPOS tag")
+            yield _TAG.at(row.line, f"{quoted(row.upos)} is not a UPOS tag")
         if not node:
             yield from _relation(row)
         elif row.head != "_" or row.relation != "_":
@@ -59,7 +59,7 @@ def _range(row: Row) -> Iterator[RuleViolation]:
 
 def _relation(row: Row) -> Iterator[RuleViolation]:
     if row.relation.partition(":")[0] not in RELATIONS:
-        yield _RELATION.at(row.line, f"{quoted(row.relation)} is no universal relation")
+        yield _RELATION.at(row.line, f"{quoted(row.relation)} is not a universal relation")
     elif not _SUBTYPE_FORM.fullmatch(row.relation):
         yield _SUBTYPE.at(row.line, f"relation {quoted(row.relation)}")
 
@@ -91,4 +91,4 @@ def _misc(row: Row) -> Iterator[RuleViolation]:
         names.append(name)
     for name, times in Counter(names).items():
         if times > 1 and name in _KNOWN.values():
-            yield _MISC_TWICE.at(row.line, f"{name} stands {times} times in MISC")
+            yield _MISC_TWICE.at(row.line, f"{name} occurs {times} times in MISC")

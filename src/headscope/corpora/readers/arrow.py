@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: tables of texts, a row a document, with the columns of JSON Lines."""
+"""Parquet and Arrow files: tables of texts with one row per document and the columns of JSON Lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headscope.errors import CorpusError, HeadscopeError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ROWS = 1024  # that become Python values together
+_ROWS = 1024  # rows that are converted to Python values together
 _INDEX = "__index_level_"  # columns in which pandas keeps an index without a name
 
 
@@ -31,7 +31,7 @@ def read_arrow(source: Source, parquet: bool = False) -> Iterator[Document]:
 
 
 def holds_pairs(path: Path, columns: Mapping[str, str], parquet: bool = False) -> bool:
-    """Whether the rows are pairs of texts; False if the file cannot be understood, which reading will report."""
+    """Whether the rows are pairs of texts; False if the file is invalid, which reading will report."""
     try:
         with opened(path) as stream, closing(_rows(stream, path, parquet)) as entries:
             names = [name for name in next(entries) if name not in columns.values()]
@@ -59,7 +59,7 @@ def _passed_over(pa: Any, field: pa.Field) -> bool:
 
 
 def _rows(stream: IO[bytes], path: Path, parquet: bool) -> Generator[dict[str, object]]:
-    """The rows of a file; whatever is wrong with it is a CorpusError."""
+    """The rows of a file; any fault in it becomes a CorpusError."""
     import pyarrow as pa
 
     try:
@@ -77,7 +77,7 @@ def _rows(stream: IO[bytes], path: Path, parquet: bool) -> Generator[dict[str, o
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch itself: offsets in a damaged file could point anywhere."""
+    """The batch itself, after validation: offsets in a damaged file could point anywhere."""
     batch.validate(full=True)
     return batch
 

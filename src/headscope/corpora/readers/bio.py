@@ -1,7 +1,7 @@
 """Named entities as tags: a word in the first column of each line, its tag in the last, a blank line between sentences.
 
-So WNUT-17 and CoNLL-2003 are written, and many others. Of three columns or more, those between are read as
-CoNLL-2003 has them.
+This is the format of WNUT-17, CoNLL-2003 and many others. With three or more columns, those between are read as in
+CoNLL-2003.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from headscope.corpora.readers.draft import Draft
 from headscope.corpora.source import Flaw, Source, quoted, sound
 
 _START = "-DOCSTART-"
-_BETWEEN = {1: ("xpos",), 2: ("xpos", "chunk"), 3: ("lemma", "xpos", "chunk")}  # by how many columns stand between word and tag
-_NONE = Schema()  # of coreference brackets, which these files have not
+_BETWEEN = {1: ("xpos",), 2: ("xpos", "chunk"), 3: ("lemma", "xpos", "chunk")}  # by the number of columns between word and tag
+_NONE = Schema()  # of coreference brackets, which these files do not have
 
 
 def read_bio(source: Source) -> Iterator[Document]:
-    """The documents between -DOCSTART- lines; each sentence is one where the file has none."""
+    """The documents between -DOCSTART- lines; without such lines, each sentence is a document."""
     draft: Draft | None = None
     declared = False
     count = 0
@@ -36,7 +36,7 @@ def read_bio(source: Source) -> Iterator[Document]:
         if not begins:
             assert draft is not None
             if not declared:
-                source.note(f"sentences read as documents of their own, for want of {_START}", lines[0].number, read=True)
+                source.note(f"sentences read as separate documents: the file has no {_START} lines", lines[0].number, read=True)
             _add(source, draft, lines)
     if draft and draft.started and (document := draft.finish()):
         yield document
@@ -49,8 +49,8 @@ def looks_tagged(line: str) -> bool:
 
 
 def _sentences(source: Source) -> Iterator[list[Line]]:
-    """The lines between blank ones; -DOCSTART- stands alone. A line that begins with `# ` and ends in no tag is a
-    comment.
+    """The lines between blank ones; -DOCSTART- is a separate block. A line that begins with `# ` and does not end in a
+    tag is a comment.
     """
     found: list[Line] = []
     for line in source.lines():
@@ -89,7 +89,7 @@ def _row(line: Line) -> list[str]:
     columns = _columns(sound(line))
     if len(columns) < 2:
         problem = f"one column where a word and its tag are needed in {quoted(line.text)}"
-        raise Flaw(line.number, "no tag", problem, "Put a tab between the word and its tag, O if it is part of nothing")
+        raise Flaw(line.number, "no tag", problem, "Put a tab between the word and its tag, O if it is outside of all entities")
     if not is_tag(columns[-1]):
         problem = f"tag {quoted(columns[-1])} in the last column of {quoted(line.text)}"
         raise Flaw(line.number, "no such tag", problem, "Write O, B-person, I-person and the like, or name another --corpus-format")

@@ -1,4 +1,4 @@
-"""Blocks of lines between blank lines, and the comments on top of them: the layout all CoNLL formats share."""
+"""Blocks of lines between blank lines, with their comments: the layout that all CoNLL formats share."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Comment(NamedTuple):
 
 @dataclass
 class LineBlock:
-    """One sentence as it stands in the file. Either part may be empty."""
+    """The comments and rows of one sentence in the file. Either may be empty."""
 
     comments: list[Comment] = field(default_factory=list)
     rows: list[Line] = field(default_factory=list)
 
     @property
     def line(self) -> int:
-        """Where the block begins."""
+        """The line where the block begins."""
         return self.comments[0].line if self.comments else self.rows[0].number
 
     def comment(self, *keys: str) -> str | None:
-        """The first value that is not empty of a comment with one of these keys."""
+        """The first non-empty value of a comment with one of these keys."""
         return next((comment.value for comment in self.comments if comment.key in keys and comment.value), None)
 
 
@@ -48,7 +48,7 @@ def blocks(lines: Iterable[Line]) -> Iterator[LineBlock]:
             key, _, value = text[1:].partition("=")
             block.comments.append(Comment(line.number, key.strip(), value.strip(), text[1:].strip()))
             if line.invalid:
-                # Among the rows it spoils the sentence, while the boundary it may mark is kept.
+                # Among the rows it makes the sentence invalid, but a boundary that it marks is kept.
                 block.rows.append(line)
         else:
             block.rows.append(line)

@@ -15,11 +15,11 @@ _BRACKET = re.compile(r"(\()?([^()]+)(\))?")
 _PART = re.compile(r"\[\d+/\d+\]$")
 _BALANCE = "Balance the brackets of the document"
 UNIT = "coreference brackets"
-MOST_OPEN = 100  # mentions at a time: annotated texts have some ten
+MOST_OPEN = 100  # open mentions at a time: annotated texts have about ten
 
 
 class Mark(NamedTuple):
-    """One bracket, or both at once for a mention of one word."""
+    """One bracket, or both for a mention of one word."""
 
     entity: str
     type: str | None
@@ -29,7 +29,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Schema:
-    """Where a bracket holds the entity's id and its type, e.g.
+    """The position of the entity's id and type in a bracket, e.g.
     `GRP-etype-infstat-salience-centering-minspan-link-identity`.
     """
 
@@ -39,14 +39,14 @@ class Schema:
 
     @classmethod
     def parse(cls, declaration: str) -> Schema:
-        """Read the value of `# global.Entity`; an id called neither GRP nor eid is taken to come first."""
+        """Read the value of `# global.Entity`; if no field is called GRP or eid, the id comes first."""
         names = declaration.split("-")
         identifier = next((i for i, name in enumerate(names) if name in ("GRP", "eid")), 0)
         kind = next((i for i, name in enumerate(names) if name in ("etype", "entity")), None)
         return cls(len(names), identifier, kind)
 
     def mark(self, content: str, opens: bool, closes: bool) -> Mark:
-        """Interpret what stands between two parentheses; a closing bracket may hold the id alone."""
+        """Interpret the text between two parentheses; a closing bracket may contain only the id."""
         values = content.split("-", self.fields - 1)
         entity = values[self.id] if self.id < len(values) else values[0]
         kind = values[self.type] if opens and self.type is not None and self.type < len(values) else None
@@ -69,7 +69,7 @@ def parse_marks(value: str, schema: Schema, line: int) -> list[Mark]:
 
 
 def too_many_open(entity: str) -> str:
-    """What is wrong with one more bracket where as many mentions are open as can be."""
+    """The problem of one more opening bracket when too many mentions are open."""
     return f"the coreference bracket of entity {quoted(entity)} opens while {MOST_OPEN} mentions are open"
 
 
@@ -91,7 +91,7 @@ class Chains:
         self._mentions: list[Mention] = []
 
     def apply(self, mark: Mark, before: int, after: int, line: int, lost: bool = False) -> None:
-        """Take in a bracket at a word with `before` words before it and `after` up to its end (equal for an empty
+        """Process a bracket at a word with `before` words before it and `after` words up to its end (equal for an empty
         node).
         """
         if mark.opens and self._depth == MOST_OPEN:
@@ -104,17 +104,17 @@ class Chains:
             self._close(mark.entity, after, line)
 
     def lose(self) -> None:
-        """A sentence was left out here: mentions that are open now touch it."""
+        """Note that a sentence was skipped here: mentions that are open now touch it."""
         for stack in self._open.values():
             for opened in stack:
                 opened.lost = True
 
     def finish(self) -> tuple[Mention, ...]:
-        """The mentions in text order; reports what is still open."""
+        """The mentions in text order; brackets that are still open are reported."""
         for entity, stack in self._open.items():
             for opened in stack:
                 if opened.lost:
-                    self._source.note("mentions left out: they touch a sentence left out", opened.line)
+                    self._source.note("mentions skipped: they touch a skipped sentence", opened.line)
                 else:
                     problem = f"the coreference bracket of entity {quoted(entity)} is still open at the end of the document"
                     self._source.report(Flaw(opened.line, "opened but never closed", problem, _BALANCE), UNIT)
@@ -126,15 +126,15 @@ class Chains:
             problem = f"the coreference bracket of entity {quoted(entity)} is closed but was not opened"
             self._source.report(Flaw(line, "closed but never opened", problem, _BALANCE), UNIT)
             return
-        # A chain can hold a mention inside another of its own: the innermost closes first.
+        # Mentions of one chain can be nested: the innermost closes first.
         opened = stack.pop()
         self._depth -= 1
         if opened.lost:
-            self._source.note("mentions left out: they touch a sentence left out", opened.line)
+            self._source.note("mentions skipped: they touch a skipped sentence", opened.line)
         elif _PART.search(entity):
-            # e12[1/2]: a mention in pieces has no single span, and its pieces are not mentions of each other.
-            self._source.note("parts of discontinuous mentions left out", opened.line)
+            # e12[1/2]: a mention in pieces has no single span, and its pieces are not separate mentions.
+            self._source.note("parts of discontinuous mentions skipped", opened.line)
         elif opened.start == end:
-            self._source.note("mentions left out: they hold empty nodes only", opened.line)
+            self._source.note("mentions skipped: they contain only empty nodes", opened.line)
         else:
             self._mentions.append(Mention(entity, opened.start, end, opened.type))

@@ -1,4 +1,4 @@
-"""Spans written down a column, a cell for each word: as BIO tags, or as brackets around stars."""
+"""Spans in a column with one cell per word: as BIO tags, or as brackets around stars."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def is_tag(text: str) -> bool:
 
 
 def tagged_chunks(tags: Iterable[str]) -> list[TaggedSpan]:
-    """The chunks that tags mark in any of the usual ways: IOB1, IOB2 (BIO), IOBES and BILOU; all must be tags.
+    """The chunks that tags mark, in IOB1, IOB2 (BIO), IOBES or BILOU; all cells must be tags.
 
-    A chunk begins at B, S and U, and at any other mark that does not go on with the one before it.
+    A chunk begins at B, S and U, and at any other tag that does not continue the one before it.
     """
     found: list[TaggedSpan] = []
-    goes_on = False  # whether the last chunk may take in one more word
+    goes_on = False  # whether the last chunk can be extended by one more word
     for position, tag in enumerate(tags):
         match = _TAG.fullmatch(tag)
         if match is None:

@@ -46,9 +46,7 @@ def read_conll2012(source: Source) -> Iterator[Document]:
 
 
 def _finished(source: Source, draft: Draft, began: int, ended: bool) -> Document | None:
-    """The document, if it has sentences and was `ended` as it should be: without #end document, the file may have
-    been cut.
-    """
+    """The document, if it has sentences and was `ended`: without #end document, the file may be truncated."""
     if not ended:
         problem = f"the document {quoted(draft.id)} that begins here has no #end document line, so part of it may be missing"
         remedy = "Copy or download the file again, or add the line if the document is complete"
@@ -68,8 +66,8 @@ def _sentences(source: Source) -> Iterator[LineBlock]:
 
 
 def _document_id(begin: str) -> str:
-    """`id/part` of `begin document (id); part 000`, without a pattern: one that allows for all the spaces takes for
-    ever on many.
+    """`id/part` of `begin document (id); part 000`, without a regular expression, which would take very long on many
+    spaces.
     """
     whole = begin.removeprefix("begin document").strip()
     name, mark, rest = whole.rpartition(";")

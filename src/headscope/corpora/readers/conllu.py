@@ -1,7 +1,7 @@
 """CoNLL-U and CoNLL-X, ten columns: https://universaldependencies.org/format.html.
 
-Multi-word tokens and empty nodes are passed over and counted. A sentence with several roots is read and counted:
-real treebanks have them, and no measure predicts the root. Coreference is read from `Entity=` as GUM writes it.
+Multi-word tokens and empty nodes are skipped and counted. Sentences with several roots are read and counted: real
+treebanks have them, and no measure predicts the root. Coreference is read from `Entity=` as GUM writes it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from headscope.corpora.readers.metadata import of_comments
 from headscope.corpora.source import Flaw, Source
 from headscope.corpora.tree import roots
 
-_ALONE = "sentences read as documents of their own, for want of # newdoc"
-_BY_ID = "documents formed by the ids of their sentences, for want of # newdoc"
+_ALONE = "sentences read as separate documents: the file has no # newdoc"
+_BY_ID = "documents formed from the ids of their sentences: the file has no # newdoc"
 
 
 def read_conllu(source: Source, universal: bool = True) -> Iterator[Document]:
@@ -38,7 +38,7 @@ def read_conllu(source: Source, universal: bool = True) -> Iterator[Document]:
 
 
 class _Reader:
-    """What carries over from one sentence to the next."""
+    """The state that carries over from one sentence to the next."""
 
     def __init__(self, source: Source, universal: bool) -> None:
         self._source = source
@@ -47,11 +47,11 @@ class _Reader:
         self._marks = Marks()
         self._draft: Draft | None = None
         self._group: Group | None = None  # of the sentence that was read last
-        self._formed: tuple[str, int] | None = None  # how a document was formed that no comment begins, and where it begins
+        self._formed: tuple[str, int] | None = None  # how a document without # newdoc was formed, and where it begins
         self._count = 0
 
     def boundary(self, block: LineBlock, group: Group | None) -> Document | None:
-        """Take in the comments of a block, and give the document that ends before it. `group` is the document that
+        """Process the comments of a block, and return the document that ends before it. `group` is the document that
         its id names.
         """
         finished = None
@@ -79,7 +79,7 @@ class _Reader:
         assert self._draft is not None
         try:
             if not (parsed := parse_sentence(block.rows, self._universal)).words:
-                raise Flaw(block.rows[0].number, "no words", "a sentence without words", "Give it words, or take it out")
+                raise Flaw(block.rows[0].number, "no words", "a sentence without words", "Give it words, or remove it")
         except Flaw as flaw:
             self._source.report(flaw)
             self._draft.lose(stray_anchors(block.rows), self._schema)
@@ -95,7 +95,7 @@ class _Reader:
         if draft is None or not draft.started:
             return None
         document = draft.finish()
-        if document is not None and self._formed is not None:  # counted when it is complete: the next one may never be asked for
+        if document is not None and self._formed is not None:  # counted when it is complete: the next one may never be read
             self._source.note(*self._formed, read=True)
         return document
 
@@ -110,25 +110,25 @@ class _Reader:
         for line in parsed.nodes:
             self._source.note("empty nodes", line)
         if roots([word.head for word in parsed.words]) > 1:
-            self._source.note("sentences with more than one root (read all the same)", parsed.lines[0], read=True)
+            self._source.note("sentences with more than one root (read nevertheless)", parsed.lines[0], read=True)
         for line in parsed.underscores:
             self._source.note("words written _ (read as underscores)", line, read=True)
 
 
-AHEAD = 500  # sentences that are looked at before the ids of a file are taken to name documents
+AHEAD = 500  # sentences that are examined to decide whether the ids of a file name documents
 _ID = re.compile(r"(.+)[-.]s?([0-9]{1,9})")
 _SPLIT = re.compile(r"(?:.*[^a-z])?(?:train|dev|devel|development|test|valid|validation|sent|sentence|s)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(eq=False)
 class Group:
-    """Sentences one after the other whose ids name the same document. Two groups are never equal."""
+    """Consecutive sentences whose ids name the same document. Two groups are never equal."""
 
     name: str
     last: int = -1  # number of a sentence
 
     def takes(self, name: str, number: int) -> bool:
-        """Whether a sentence goes on with the document: within one, sentences are numbered upwards."""
+        """Whether a sentence continues the document: within a document, sentence numbers increase."""
         if name != self.name or number <= self.last:
             return False
         self.last = number
@@ -148,8 +148,8 @@ def grouped(blocks: Iterable[LineBlock]) -> Iterator[tuple[LineBlock, Group | No
 
 
 def _consistent(blocks: list[LineBlock]) -> bool:
-    """Whether ids name documents: all have the form, none is a part of a treebank, and most neighbours share a name
-    that does not recur.
+    """Whether ids name documents: all have the right form, none names a part of a treebank, and most neighbours share a
+    name that does not recur later.
     """
     if any(comment.key in ("newdoc", "newdoc id") for block in blocks for comment in block.comments):
         return False

@@ -1,4 +1,4 @@
-"""Sentences of CoNLL-U in which nothing needs a closer look, read column by column: faster than row by row."""
+"""Fast reading of valid CoNLL-U sentences, column by column instead of row by row."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Columns(NamedTuple):
 
 
 def parse_columns(rows: Sequence[Line], universal: bool) -> Columns | None:
-    """The words of a sentence as reading row by row finds them; None for a sentence that is not sound, and for one
-    with empty nodes or words written `_`.
+    """The words of a sentence, the same as from reading row by row; None for an invalid sentence, or one with empty
+    nodes or words written `_`.
     """
     numbers, texts, invalid = zip(*rows, strict=True)
-    joined = "\t\n\t".join(texts)  # no line has a line end in it
+    joined = "\t\n\t".join(texts)  # no line contains a line end
     cells = joined.split("\t")
     size = len(rows)
     if any(invalid) or len(cells) != size * _WIDTH - 1 or cells[COLUMNS::_WIDTH] != ["\n"] * (size - 1):

@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Parsed:
-    """The words of a sentence, with the lines they came from and of what was passed over."""
+    """The words of a sentence, with their lines and the lines of what was skipped."""
 
     words: list[Word] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -80,7 +80,7 @@ def parse_row(line: Line) -> Row:
 
 
 def parse_sentence(rows: Sequence[Line], universal: bool) -> Parsed:
-    """The words of a sentence whose ids and tree are sound, or a Flaw. `universal`: the fourth column holds UPOS
+    """The words of a sentence whose ids and tree are valid, or a Flaw. `universal`: the fourth column holds UPOS
     tags.
     """
     if rows and (found := parse_columns(rows, universal)) is not None:
@@ -89,7 +89,7 @@ def parse_sentence(rows: Sequence[Line], universal: bool) -> Parsed:
 
 
 def parse_rows(rows: Iterable[Line], universal: bool) -> Parsed:
-    """The same, one row after the other: the form for all sentences, and the one that says what is wrong."""
+    """As `parse_sentence`, row by row: works for all sentences and reports what is wrong."""
     parsed = Parsed()
     last, space = 0, True  # of the multi-word token that is being read
     for row in map(parse_row, rows):
@@ -140,14 +140,14 @@ def _word(row: Row, universal: bool, space_after: bool) -> Word:
     head = natural(row.head)
     if head is None and row.head != "_":
         remedy = "Give the number of a word, 0 for the root or _"
-        raise Flaw(row.line, "head is no number", f"head {quoted(row.head)} is not the number of a word", remedy)
+        raise Flaw(row.line, "head is not a number", f"head {quoted(row.head)} is not the number of a word", remedy)
     upos, xpos = _given(row.upos), _given(row.xpos)
     underscore = row.form == "_" and row.upos in _LITERAL
     return Word(
         form=row.form,
         lemma="_" if underscore and row.lemma == "_" else _given(row.lemma),
         upos=upos if universal else None,
-        # CoNLL-X has a coarse and a fine tag of the treebank's own set in the places of UPOS and XPOS.
+        # CoNLL-X has a coarse and a fine tag of the treebank's tag set in place of UPOS and XPOS.
         xpos=xpos if universal else xpos or upos,
         head=head,
         relation=_given(row.relation),

@@ -40,7 +40,7 @@ class Draft:
         self._chains = Chains(source)
 
     def add(self, sentence: Sentence, anchors: Iterable[Anchor], schema: Schema, edges: Iterable[Edge] = ()) -> None:
-        """Append a sentence and take in its brackets, and its edges, which count its own words."""
+        """Append a sentence with its brackets and its edges, which are counted within the sentence."""
         self._mark(anchors, schema, lost=False)
         self._edges += (_moved(edge, self._words) for edge in edges)
         self._sentences.append(sentence)
@@ -48,9 +48,7 @@ class Draft:
         self.started = True
 
     def lose(self, anchors: Iterable[Anchor], schema: Schema) -> None:
-        """A sentence had to be left out: read what brackets it has, so that they do not upset the balance of the
-        others.
-        """
+        """Skip a sentence, but read its brackets, so that the brackets of other sentences still balance."""
         self._chains.lose()
         self._mark((Anchor(0, 0, anchor.value, anchor.line) for anchor in anchors), schema, lost=True)
         self.started = True
@@ -59,7 +57,7 @@ class Draft:
         """The document, or None if no sentence of it is left."""
         mentions = self._chains.finish()
         if not self._sentences:
-            self._source.tally.add("documents left out: none of their sentences is left", self.id)
+            self._source.tally.add("documents skipped: none of their sentences is left", self.id)
             return None
         return Document(
             self.id,
@@ -84,7 +82,7 @@ class Draft:
 
 
 def _moved(edge: Edge, words: int) -> Edge:
-    """The edge with so many more words before it."""
+    """The edge shifted by this many words."""
     first, second = edge.first, edge.second
     later = second and (second[0] + words, second[1] + words)
     return replace(edge, first=(first[0] + words, first[1] + words), second=later)

@@ -1,7 +1,7 @@
 """Folders of texts with a file of keyphrases for each: `.key`, `.uncontr` or `.contr` (KPCrowd, Inspec), or brat's
 `.ann` (SemEval-2017).
 
-Texts and keys belong together by their names. They lie side by side, or in the folders `docsutf8` and `keys`.
+Texts and keys are matched by their names. They are in the same folder, or in the folders `docsutf8` and `keys`.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from headscope.corpora.source import Flaw, Source, quoted, sound
 from headscope.errors import CorpusError
 
 TEXTS = (".txt", ".abstr")
-KEYS = {"keyphrases": (".key", ".uncontr", ".contr"), "brat": (".ann",)}  # by format; of several for a text, the first
+KEYS = {"keyphrases": (".key", ".uncontr", ".contr"), "brat": (".ann",)}  # by format; if a text has several, the first is read
 _WHERE = {"texts": (".", "docsutf8"), "keys": (".", "keys")}
 _UNIT = "lines"
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The files of a folder by the names that they share: texts, and of each kind of keys those that there are."""
+    """The files of a folder by their common names: texts, and the existing files of each kind of keys."""
 
     texts: dict[str, Path]
     keys: dict[str, dict[str, Path]]
 
     @property
     def files(self) -> list[Path]:
-        """All of them, in an order that names alone decide."""
+        """All files, in the order of their names."""
         return [*self.texts.values(), *(path for kind in self.keys.values() for path in kind.values())]
 
 
 def listing(folder: Path, format: str) -> Listing:
-    """What of a folder belongs to a format."""
+    """The files of a folder that belong to a format."""
     try:
         texts = {stem: path for suffix in reversed(TEXTS) for stem, path in _files(folder, "texts", suffix).items()}
         keys = {suffix: _files(folder, "keys", suffix) for suffix in KEYS[format]}
@@ -50,7 +50,7 @@ def listing(folder: Path, format: str) -> Listing:
 
 
 def folder_format(folder: Path) -> str | None:
-    """The format of a folder, by what lies in it; None if there are not both texts and keys."""
+    """The format of a folder, from its files; None unless it has both texts and keys."""
     for format in KEYS:
         found = listing(folder, format)
         if found.texts and any(found.keys.values()):
@@ -67,7 +67,7 @@ def folder_hash(folder: Path, format: str) -> str:
 
 
 def stems(folder: Path, format: str) -> dict[str, list[Path]]:
-    """The files of a folder, by the ids of the documents that are made of them."""
+    """The files of a folder, by the ids of their documents."""
     found = listing(folder, format)
     by_id: dict[str, list[Path]] = {}
     for kind in (found.texts, *found.keys.values()):
@@ -87,14 +87,14 @@ def read_folder(source: Source, format: str) -> Iterator[Document]:
         remedy = f"Put texts ({' or '.join(TEXTS)}) beside their keys ({', '.join(KEYS[format])})"
         raise CorpusError(source.path, None, "there is no text in the folder", remedy)
     for path in sorted({path for kind in found.keys.values() for stem, path in kind.items() if stem not in found.texts}):
-        source.tally.add("files of keys without a text passed over", printable(path.name))
+        source.tally.add("files of keys without a text skipped", printable(path.name))
     for stem, path in found.texts.items():
         try:
             documents = list(read_text(replace(source, path=path), longest=math.inf))  # the keys are those of the whole text
         except CorpusError:
             if not source.skip:
                 raise
-            source.tally.add("texts left out: empty, or they cannot be read", printable(path.name))
+            source.tally.add("texts skipped: empty, or they cannot be read", printable(path.name))
             continue
         phrases = _phrases(source, found, stem, path)
         for document in documents:
@@ -102,7 +102,7 @@ def read_folder(source: Source, format: str) -> Iterator[Document]:
 
 
 def _files(folder: Path, what: str, suffix: str) -> dict[str, Path]:
-    """The files with this ending, compressed or not, by their names without it."""
+    """The files with this ending, compressed or not, by their names without the ending."""
     places = [folder / where for where in _WHERE[what] if kind_of(folder / where) == "folder"]
     files = sorted((path for place in places for path in place.iterdir() if kind_of(path) == "file"), reverse=True)
     named = ((base_name(path), path) for path in files)
@@ -111,13 +111,13 @@ def _files(folder: Path, what: str, suffix: str) -> dict[str, Path]:
 
 
 def _phrases(source: Source, found: Listing, stem: str, text: Path) -> tuple[str, ...]:
-    """The keyphrases of a text, each once; what is missing is counted."""
+    """The keyphrases of a text, each once; missing or empty files are counted."""
     there = [(suffix, kind[stem]) for suffix, kind in found.keys.items() if stem in kind]
     if not there:
         source.tally.add("texts without a file of keys (read without keyphrases)", printable(text.name), read=True)
         return ()
     for suffix, path in there[1:]:
-        source.tally.add(f"second files of keys of a text passed over ({suffix})", printable(path.name))
+        source.tally.add(f"second files of keys of a text skipped ({suffix})", printable(path.name))
     suffix, path = there[0]
     own = replace(source, path=path)
     phrases = list(dict.fromkeys(brat_phrases(own, text) if suffix == ".ann" else _keys(own, suffix)))
@@ -127,7 +127,9 @@ def _phrases(source: Source, found: Listing, stem: str, text: Path) -> tuple[str
 
 
 def _keys(source: Source, suffix: str) -> Iterable[str]:
-    """A phrase a line, or, as Inspec has it, phrases parted by semicolons, which may run over the end of a line."""
+    """The phrases of a file: one per line or, in Inspec's format, separated by semicolons, in which case phrases can
+    span lines.
+    """
     texts = []
     for line in source.lines(empty=True):
         try:
@@ -143,8 +145,8 @@ _LAYOUT = "Write T1, a tab, the type and where the phrase starts and ends (Proce
 
 
 def brat_phrases(source: Source, text: Path) -> Iterator[str]:
-    """The phrases that lines with T mark; relations, notes and other lines say nothing of phrases. Each must stand
-    in the text.
+    """The phrases that T lines mark; relations, notes and other lines are ignored. Each phrase must occur in the
+    text.
     """
     with opened(text) as stream:
         written = stream.read().decode("utf-8", "replace")
@@ -156,16 +158,16 @@ def brat_phrases(source: Source, text: Path) -> Iterator[str]:
             phrase, spans = _marked(line.text, line.number)
             there = any(_spaced(" ".join(one[start:end] for start, end in spans)) == phrase for one in _counted(written))
             if phrase.casefold() not in spaced and not (there and len(spans) > 1):
-                problem = f"the text {text.name} does not hold {quoted(phrase)}"
-                raise Flaw(line.number, "not in the text", problem, "Write the phrase as it stands there")
+                problem = f"the text {text.name} does not contain {quoted(phrase)}"
+                raise Flaw(line.number, "not in the text", problem, "Write the phrase as in the text")
         except Flaw as flaw:
             source.report(flaw, "phrases")
             continue
         if phrase.casefold() not in spaced:
-            source.note("phrases with other words in between passed over", line.number)
+            source.note("phrases with other words in between skipped", line.number)
             continue
         if not there:
-            source.note("phrases that stand elsewhere than their numbers say (read all the same)", line.number, read=True)
+            source.note("phrases at another place than their numbers give (read nevertheless)", line.number, read=True)
         yield phrase
 
 
@@ -182,8 +184,8 @@ def _marked(text: str, line: int) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _counted(text: str) -> tuple[str, ...]:
-    """The text with characters counted as programs differ: with or without a mark at its beginning, the end of a
-    line as two or as one.
+    """The text as different programs count its characters: with or without a byte order mark, and with a line end as
+    two characters or one.
     """
     bare = text.removeprefix("\ufeff")
     return text, bare, text.replace("\r\n", "\n"), bare.replace("\r\n", "\n")

@@ -17,8 +17,8 @@ _TRUTH = {"TRUE": True, "FALSE": False}
 
 
 def read_gap(source: Source) -> Iterator[Document]:
-    """A document for each line. The pronoun has the entity of the name it refers to, or one of its own if it refers
-    to neither.
+    """A document for each line. The pronoun has the entity of the name that it refers to, or a separate entity if it
+    refers to neither.
     """
     header: list[str] | None = None
     for line in source.lines():
@@ -57,7 +57,7 @@ def _document(source: Source, row: dict[str, str], line: int) -> Document:
     spans = word_spans(text, {edge for place in places.values() for edge in place})
     right = [name for name in ("A", "B") if _truth(row[f"{name}-coref"], name, line)]
     if len(right) > 1:
-        raise Flaw(line, "two answers", "A-coref and B-coref are both TRUE", "Decide for one name")
+        raise Flaw(line, "two answers", "A-coref and B-coref are both TRUE", "Mark at most one name as TRUE")
     mentions = []
     for name, place in places.items():
         start, end = _words(spans, place)
@@ -69,11 +69,11 @@ def _document(source: Source, row: dict[str, str], line: int) -> Document:
 def _place(text: str, form: str, offset: str, name: str, line: int) -> Span:
     start = natural(offset)
     if start is None:
-        raise Flaw(line, "offset is no number", f"{name}-offset is {quoted(offset)}", "Count characters from 0")
+        raise Flaw(line, "offset is not a number", f"{name}-offset is {quoted(offset)}", "Count characters from 0")
     found = text[start : start + len(form)]
     if found != form or not any(map(str.isalnum, form)) or form != form.strip():
         problem = f"{name} is {quoted(form)}, but at {name}-offset {start} the text has {quoted(found)}"
-        raise Flaw(line, "offset leads elsewhere", problem, "Correct the offset, counted in characters from 0")
+        raise Flaw(line, "wrong offset", problem, "Correct the offset, counted in characters from 0")
     return Span(start, start + len(form))
 
 
@@ -84,6 +84,6 @@ def _truth(value: str, name: str, line: int) -> bool:
 
 
 def _words(spans: list[Span], place: Span) -> tuple[int, int]:
-    """The words [start, end) that lie at a place of the text; words are cut at its edges."""
+    """The words [start, end) that cover a place in the text; words are split at its edges."""
     inside = [number for number, span in enumerate(spans) if place.start <= span.start and span.end <= place.end]
     return inside[0], inside[-1] + 1

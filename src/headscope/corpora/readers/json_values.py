@@ -1,4 +1,4 @@
-"""Lines of JSON and the values in them, with a Flaw for whatever is not as it should be."""
+"""Lines of JSON and their values; invalid ones are Flaws."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headscope.corpora.source import Flaw, quoted, sound
 
 
 def parsed(line: Line, layout: str) -> dict[str, object]:
-    """The object on a line; `layout` says what should be in it."""
+    """The object on a line; `layout` describes the expected contents, for the remedy."""
     try:
         entry = json.loads(sound(line))
     except (ValueError, RecursionError) as error:
@@ -27,12 +27,12 @@ def parsed(line: Line, layout: str) -> dict[str, object]:
 
 
 def whole(value: object) -> str | None:
-    """A whole number as it is written; None if the value is anything else."""
+    """The value if it is a whole number, else None."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def string(value: object, key: str, line: int) -> str:
-    """A string with something in it that can be written as UTF-8 (JSON's escapes can spell half a character)."""
+    """A non-empty string that can be written as UTF-8 (JSON's escapes can encode half a character)."""
     if value is None:
         raise Flaw(line, "missing value", f"`{key}` is missing (null)", "Fill it in")
     if not isinstance(value, str):
@@ -52,7 +52,9 @@ def wrong(key: str, value: object, needed: str, line: int) -> Flaw:
 
 
 def plain(value: object) -> object:
-    """A value as JSON has it: dates as text, numbers of numpy as those of Python; None for what JSON does not have."""
+    """A value in the types of JSON: dates as text, numpy numbers as Python numbers; None for values that JSON does not
+    have.
+    """
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, float):
@@ -72,7 +74,7 @@ def plain(value: object) -> object:
 
 
 def token_sentences(tokens: object, key: str, text: str | None, line: int) -> tuple[Sentence, ...]:
-    """The sentences of words given under `key`, as a list or as lists; their `text` tells where spaces stand."""
+    """The sentences of the words under `key`, a list or a list of lists; `text` shows where spaces are."""
     parts: list[object] = tokens if isinstance(tokens, list) and all(isinstance(part, list) for part in tokens) else [tokens]
     filled = [part for part in parts if isinstance(part, list) and part]
     if not parts or len(filled) < len(parts):
@@ -83,10 +85,10 @@ def token_sentences(tokens: object, key: str, text: str | None, line: int) -> tu
 
 
 def _spaces(forms: list[str], text: str | None) -> list[bool]:
-    """Whether a space follows each word: as the text has it, where it holds these words and nothing else."""
+    """Whether a space follows each word, as in the text, if the text consists of exactly these words."""
     if text is None or "".join("".join(forms).split()) != "".join(text.split()):
         return [True] * len(forms)
-    passed, parted = 0, set()  # how many signs stand before each space
+    passed, parted = 0, set()  # the number of characters before each space
     for sign in text:
         if sign.isspace():
             parted.add(passed)

@@ -26,7 +26,7 @@ def read_jsonl(source: Source) -> Iterator[Document]:
 
 
 def documents_of(source: Source, entries: Iterable[tuple[int, Callable[[], Mapping[str, object]]]], unit: str) -> Iterator[Document]:
-    """The documents of numbered entries, which may be flawed."""
+    """The documents of numbered entries, some of which may be invalid."""
     pairs: bool | None = None
     for number, make in entries:
         try:
@@ -35,7 +35,7 @@ def documents_of(source: Source, entries: Iterable[tuple[int, Callable[[], Mappi
             pairs = _is_pair(entry) if pairs is None else pairs
             if pairs != _is_pair(entry):
                 kinds = ("a text in a file of pairs", "a pair in a file of texts")
-                raise Flaw(number, "texts and pairs in one file", kinds[not pairs], "Put texts and pairs into files of their own")
+                raise Flaw(number, "texts and pairs in one file", kinds[not pairs], "Put texts and pairs into separate files")
         except Flaw as flaw:
             source.report(flaw, unit)
             continue
@@ -43,7 +43,7 @@ def documents_of(source: Source, entries: Iterable[tuple[int, Callable[[], Mappi
 
 
 def holds_pairs(path: Path, columns: Mapping[str, str]) -> bool:
-    """Whether the first sound line of a file is a pair; False if there is none, which reading will report."""
+    """Whether the first valid line of a file is a pair; False if there is none, which reading will report."""
     try:
         for line in lines(path):
             try:
@@ -62,7 +62,7 @@ def _is_pair(entry: Mapping[str, object]) -> bool:
 
 
 def _checked(entry: Mapping[str, object], line: int) -> Mapping[str, object]:
-    """The entry, which must hold a text."""
+    """The entry, which must contain a text."""
     if not text_fields(entry) and token_field(entry) is None:
         raise Flaw(line, "missing key", f"an object with the keys {quoted(list(entry), 120)} only", _KEYS)
     return entry
@@ -79,7 +79,7 @@ def _document(entry: Mapping[str, object], line: int, name: str) -> Document:
 
 
 class Described(TypedDict):
-    """What a document has beside its sentences."""
+    """The parts of a document other than its sentences."""
 
     id: str
     keyphrases: tuple[str, ...]
@@ -88,7 +88,7 @@ class Described(TypedDict):
 
 
 def described(entry: Mapping[str, object], texts: Sequence[str], line: int, name: str) -> Described:
-    """What an entry says of its document beside its `texts`."""
+    """The parts of a document that an entry gives in addition to its `texts`."""
     used = (*texts, "id" if "id" in entry else "title", "keyphrases", label_field(entry) or "label")
     return {
         "id": _id(entry, line) or f"{name}#{line}",

@@ -1,4 +1,4 @@
-"""The metadata of a document: what a file says of it beside its text and annotation."""
+"""The metadata of a document: values in a file other than its text and annotation."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from headscope.core.document import Scalar
 from headscope.corpora.readers.blocks import Comment
 from headscope.corpora.source import Flaw, quoted
 
-PREFIX = "meta::"  # as GUM marks such comments
-_SENTENCE = ("newpar", "newpar id", "sent_id", "text", "speaker")  # with which the comments of the first sentence begin
-_ANNOTATION = ("label", "keyphrases", "annotation")  # comments of a document that are read as such
+PREFIX = "meta::"  # the prefix of such comments in GUM
+_SENTENCE = ("newpar", "newpar id", "sent_id", "text", "speaker")  # comments with which a sentence begins
+_ANNOTATION = ("label", "keyphrases", "annotation")  # comments of a document that are read as annotation
 
 
 def of_comments(comments: Sequence[Comment]) -> dict[str, Scalar]:
-    """The metadata of a CoNLL-U document in the comments of its first sentence: `# meta::key = value` wherever it
-    stands, and `# key = value` between `# newdoc` and what belongs to the sentence.
+    """The metadata of a CoNLL-U document in the comments of its first sentence: `# meta::key = value` at any place, and
+    `# key = value` between `# newdoc` and the comments of the sentence.
     """
     metadata: dict[str, Scalar] = {}
     of_document = False
@@ -34,8 +34,8 @@ def of_comments(comments: Sequence[Comment]) -> dict[str, Scalar]:
 
 
 def of_entry(entry: Mapping[str, object], used: Collection[str], line: int) -> dict[str, Scalar]:
-    """The values of a JSON object or of a table's row that are no text, id, label or annotation. What is missing
-    (null, NaN) and what is no single value (a list, an object) is skipped.
+    """The values of a JSON object or of a table's row other than text, id, label and annotation. Missing values (null,
+    NaN), lists and objects are skipped.
     """
     metadata: dict[str, Scalar] = {}
     for key, value in entry.items():

@@ -33,12 +33,12 @@ def read_semeval(source: Source) -> Iterator[Document]:
 
 
 def looks_like_item(line: str) -> bool:
-    """Whether a line is a numbered sentence with a nominal marked."""
+    """Whether a line is a numbered sentence with a marked nominal."""
     return _ITEM.match(line) is not None and "<e1>" in line
 
 
 def _items(source: Source) -> Iterator[list[Line]]:
-    """The lines from one numbered sentence to the next, without blank ones."""
+    """The items of a file: the non-blank lines from one numbered sentence to the next."""
     found: list[Line] = []
     for line in source.lines():
         if line.text.strip():
@@ -85,7 +85,7 @@ def _parted(marked: str, line: int) -> tuple[str, dict[str, Span]]:
 
 
 def _words(spans: list[Span], place: Span, name: str, line: int) -> tuple[int, int]:
-    """The words [start, end) between the tags of a nominal; words are cut there."""
+    """The words [start, end) between the tags of a nominal; words are split at the tags."""
     inside = [number for number, span in enumerate(spans) if place.start <= span.start and span.end <= place.end]
     if not inside:
         raise Flaw(line, "empty nominal", f"there is no word between <e{name}> and </e{name}>", _LAYOUT)

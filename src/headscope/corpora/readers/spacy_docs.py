@@ -1,6 +1,6 @@
 """spaCy's `Doc`s, in memory or in a `DocBin` file, with tags and trees if they are annotated.
 
-A `Doc` does not say who annotated it. What it holds is taken to be made by a parser.
+A `Doc` does not record who annotated it. Its annotation is assumed to be automatic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.tokens import Token as SpacyToken
 
-ROOT, UNSPECIFIED = "root", "dep"  # `dep` is said by UD, and by the scheme of ClearNLP, of what has no better name
+ROOT, UNSPECIFIED = "root", "dep"  # `dep` is the unspecified relation of UD and of the ClearNLP scheme
 _PARSER = "spaCy"
 _BLANK = re.compile(r"\n[^\S\n]*\n")
 
@@ -52,7 +52,7 @@ def _docs(source: Source, data: bytes) -> Iterator[Doc]:
         if unpacking.unconsumed_tail:
             raise ValueError(f"it unpacks to more than {RATIO} times its size")
         yield from DocBin().from_bytes(data).get_docs(Vocab())
-    except Exception as error:  # whatever is wrong with the bytes
+    except Exception as error:  # any fault in the bytes
         said = str(error).strip().partition("\n")[0]
         remedy = "Write it again with DocBin.to_disk"
         raise CorpusError(source.path, None, f"this cannot be read as a DocBin ({said})", remedy) from None
@@ -63,7 +63,7 @@ def document_of(doc: Doc, number: int, name: str) -> Document:
     parsed, tagged = doc.has_annotation("DEP"), doc.has_annotation("POS") or doc.has_annotation("TAG")
     tokens = [token for token in doc if not token.text.isspace()]
     if not tokens:
-        raise Flaw(number, "no words", "a Doc without words", "Give it words, or take it out")
+        raise Flaw(number, "no words", "a Doc without words", "Give it words, or remove it")
     place = {token.i: position for position, token in enumerate(tokens)}
     text, sentences, paragraph, passed = doc.text, [], 0, tokens[0].idx
     for words in _sentences(doc, tokens):
@@ -94,7 +94,7 @@ def _entry(user_data: Mapping[Any, Any]) -> dict[str, object]:
 
 
 def _sentences(doc: Doc, tokens: Sequence[SpacyToken]) -> Iterator[list[SpacyToken]]:
-    """The words of each sentence: as annotated, or else parted after `.`, `!` or `?` before a capital."""
+    """The words of each sentence: as annotated, or else split after `.`, `!` or `?` before a capital."""
     if doc.has_annotation("SENT_START"):
         spans = ([token for token in span if not token.text.isspace()] for span in doc.sents)
         yield from (span for span in spans if span)
@@ -114,7 +114,9 @@ def _words(tokens: Sequence[SpacyToken], parsed: bool) -> Iterator[Word]:
 
 
 def heads_of(tokens: Sequence[SpacyToken]) -> list[int]:
-    """The heads of the words of a sentence, from 1; 0 for a root. What hangs on white space hangs on its head."""
+    """The heads of the words of a sentence, from 1; 0 for a root. Dependents of white space are attached to its
+    head.
+    """
     place = {token.i: number for number, token in enumerate(tokens, 1)}
     heads = [place.get(_governor(token).i, 0) for token in tokens]
     return [head if head != number else 0 for number, head in enumerate(heads, 1)]
@@ -129,6 +131,6 @@ def _governor(token: SpacyToken) -> SpacyToken:
 
 
 def space_after(token: SpacyToken) -> bool:
-    """Whether white space follows; the end of a text is the end of a paragraph."""
+    """Whether white space follows; the end of a text counts as the end of a paragraph."""
     following = token.i + 1
     return bool(token.whitespace_) or following == len(token.doc) or token.doc[following].text.isspace()

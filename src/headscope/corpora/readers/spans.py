@@ -1,8 +1,8 @@
 """Labelled spans and pairs of spans as JSON Lines, the format of jiant's edge probing with a few additions.
 
-{"text": "Ann ate ice cream", "targets": [{"span1": [1, 2], "span2": [2, 4], "label": "ARG1"}]}: words as white space
-parts them, or `tokens` in place of the text or beside it, a list of words or of sentences; spans of words [start,
-end), counted from 0.
+{"text": "Ann ate ice cream", "targets": [{"span1": [1, 2], "span2": [2, 4], "label": "ARG1"}]}: words are separated by
+white space, or given as `tokens` instead of or in addition to the text, a list of words or of sentences; spans of words
+[start, end), counted from 0.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from headscope.corpora.readers.draft import Draft
 from headscope.corpora.readers.json_values import parsed, string, token_sentences, whole, wrong
 from headscope.corpora.source import Flaw, Source, quoted
 
-TASK = "spans"  # of targets that do not name theirs
-_NONE = Schema()  # of coreference brackets, which these files have not
+TASK = "spans"  # the task of targets that name none
+_NONE = Schema()  # of coreference brackets, which these files do not have
 _KEYS = 'Write {"text": ..., "targets": [{"span1": [start, end], "span2": [start, end], "label": ...}, ...]}; span2 may be missing'
 
 
 def read_spans(source: Source, task: str = TASK) -> Iterator[Document]:
-    """A document for each line, or for lines one after the other that name the same `document`.
+    """A document for each line, or for consecutive lines with the same `document`.
 
-    Targets belong to the task that they name, or their line does, or else to `task`.
+    Targets belong to the task named in the target or in its line, or else to `task`.
     """
     draft: Draft | None = None
     current: str | None = None
@@ -49,7 +49,7 @@ def read_spans(source: Source, task: str = TASK) -> Iterator[Document]:
 
 
 def _name(entry: dict[str, object], keys: tuple[str, ...], line: int) -> str | None:
-    """What stands under one of these keys, in the entry itself or in its `info`."""
+    """The value under one of these keys, in the entry itself or in its `info`."""
     info = entry.get("info")
     for holder in (entry, info if isinstance(info, dict) else {}):
         for key in keys:

@@ -1,4 +1,4 @@
-"""Tables of texts and their classes, as GLUE has them: comma-separated with quotes, or tab-separated without any."""
+"""Tables of texts and their classes, such as GLUE's: comma-separated with quotes, or tab-separated without quotes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from headscope.corpora.readers.metadata import of_entry
 from headscope.corpora.source import Flaw, Source, natural, quoted, sound
 from headscope.errors import HeadscopeError
 
-_PARTED = {",": 'Separate the columns by commas, and put text that has some between quotes: "…"', "\t": "Separate the columns by tabs"}
+_PARTED = {
+    ",": 'Separate the columns by commas, and put text that contains commas between quotes: "…"',
+    "\t": "Separate the columns by tabs",
+}
 Row = tuple[int, list[str]]  # the number of its first line, and its cells
 
 
@@ -43,7 +46,7 @@ def read_table(source: Source, separator: str) -> Iterator[Document]:
 
 
 def holds_pairs(path: Path, columns: Mapping[str, str], separator: str) -> bool:
-    """Whether the rows of a file are pairs of texts; False if it cannot be understood, which reading will report."""
+    """Whether the rows of a file are pairs of texts; False if the file is invalid, which reading will report."""
     try:
         with closing(Source(path)) as source:
             for line, cells in _rows(source, separator):
@@ -77,7 +80,7 @@ def _rows(source: Source, separator: str) -> Iterator[Row]:
                 sound(line)
         except Flaw as flaw:
             source.report(flaw, "rows")
-            if not begun:  # without a header nothing can be understood
+            if not begun:  # without a header no row can be read
                 return
             continue
         if any(cell.strip() for cell in cells):
@@ -89,26 +92,26 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
     first, last = lines[0], lines[-1]
     if "field larger" not in str(error):
         problem = f"this cannot be read as a row ({error}): {quoted(first.text)}"
-        return Flaw(first.number, "not a row", problem, "Close every quote, and double those within one, or use JSON lines")
+        return Flaw(first.number, "not a row", problem, "Close every quote, and double quotes inside a quoted text, or use JSON lines")
     problem = f"a field has more than {csv.field_size_limit():,} characters: {quoted(first.text)}"
     if last.number > first.number:  # a field that goes on over lines is between quotes
         problem = f"{problem} up to line {last.number}, most often because a quote is not closed"
-        return Flaw(first.number, "field too long", problem, "Close the quote, or use JSON lines if the text is as long as that")
-    remedy = "Use JSON lines for texts as long as that"
+        return Flaw(first.number, "field too long", problem, "Close the quote, or use JSON lines if the text really has this length")
+    remedy = "Use JSON lines for texts of this length"
     return Flaw(first.number, "field too long", problem, remedy if separator == "\t" else f"Check its quotes. {remedy}")
 
 
 def _renamed(cells: list[str], columns: Mapping[str, str], line: int) -> list[str]:
-    """The first row with the names that columns are read by; one that has such a name, and is not meant, loses it."""
+    """The first row with columns renamed to fields. A column that has the name of a field but is not meant loses it."""
     if missing := [name for name in columns.values() if name not in cells]:
-        raise Flaw(line, "missing column", f"no column is called {missing[0]!r}: {quoted(cells, 200)}", "Name one of these")
+        raise Flaw(line, "missing column", f"there is no column {missing[0]!r}: {quoted(cells, 200)}", "Name one of these")
     names = {column: name for name, column in columns.items()}
     return [names.get(cell, "" if cell in columns else cell) for cell in cells]
 
 
 def _header(line: int, cells: list[str], separator: str) -> Sequence[str]:
-    """The names of the columns: from the first row or, for the files of SST-2 and CoLA that have no names, from what
-    is in it.
+    """The names of the columns: from the first row or, for files of SST-2 and CoLA without a header, from its
+    contents.
     """
     if fields := text_fields(cells):
         label = label_field(cells)
@@ -121,8 +124,8 @@ def _header(line: int, cells: list[str], separator: str) -> Sequence[str]:
         return "sentence", "label"
     if separator == "\t" and len(cells) == 4 and cells[1] in ("0", "1"):
         return "source", "label", "mark", "sentence"
-    problem = f"the first row names no column that holds a text: {quoted(cells, 120)}"
-    raise Flaw(line, "no header", problem, f"Name the columns in the first row: {NAMES}; and label, id if there are such")
+    problem = f"the first row names no column with a text: {quoted(cells, 120)}"
+    raise Flaw(line, "no header", problem, f"Name the columns in the first row: {NAMES}; and label, id if there are any")
 
 
 def _document(row: dict[str, str], line: int, name: str) -> Document:

@@ -11,18 +11,16 @@ from headscope.core.document import Document, Sentence, Word
 from headscope.corpora.files import Line
 from headscope.corpora.source import Flaw, Source, sound
 
-LONGEST = 1 << 20  # characters of a document: a long novel has a million
+LONGEST = 1 << 20  # characters of a document (a long novel has a million)
 CUT = f"documents made of a text longer than {LONGEST:,} characters, which was cut between paragraphs or sentences"
 _OPENING = "\"'“‘«([{"
 _CLOSING = "\"'”’»)]}"
-_LAST = frozenset(f".!?{_CLOSING}")  # what a word ends in that may end a sentence
-_SHORT = 32  # characters of a word that is worth remembering
+_LAST = frozenset(f".!?{_CLOSING}")  # the last characters of a word that can end a sentence
+_SHORT = 32  # characters of a word that is cached
 
 
 class _Stretch(NamedTuple):
-    """Sentences that stay in one document; `size` is in characters, `begins` says whether a paragraph begins with
-    them.
-    """
+    """Sentences that stay in one document; `size` is in characters, `begins` tells whether they begin a paragraph."""
 
     line: int
     size: int
@@ -48,7 +46,7 @@ def read_lines(source: Source, longest: float = LONGEST) -> Iterator[Document]:
 
 
 def _documents(source: Source, id: str, stretches: Iterable[_Stretch], longest: float) -> Iterator[Document]:
-    """One document called `id`, or several called `id#1`, `id#2` ... where it would be too long."""
+    """One document with the id `id`, or several with ids `id#1`, `id#2` ... if it would be too long."""
     held: list[Sentence] = []
     size = paragraph = parts = 0
     for stretch in stretches:
@@ -67,7 +65,7 @@ def _documents(source: Source, id: str, stretches: Iterable[_Stretch], longest: 
 
 
 def _stretches(source: Source, longest: float) -> Iterator[_Stretch]:
-    """The paragraphs of a file; of one that is too long its parts, cut between sentences."""
+    """The paragraphs of a file; paragraphs that are too long are cut between sentences."""
     for lines in _groups(source.lines(pieces=True)):
         begins, rest = True, ""
         for block, last in _bounded(lines, longest):
@@ -84,7 +82,7 @@ def _stretches(source: Source, longest: float) -> Iterator[_Stretch]:
 
 
 def _bounded(lines: Iterable[Line], longest: float) -> Iterator[tuple[list[Line], bool]]:
-    """Lines in blocks of at most so many characters, and whether a block is the last."""
+    """Lines in blocks of at most this many characters, and whether a block is the last."""
     block: list[Line] = []
     size = 0
     for line in lines:
@@ -116,15 +114,15 @@ def split_paragraph(text: str, paragraph: int) -> Iterator[Sentence]:
     """The sentences of a paragraph, of words as white space separates them.
 
     A sentence ends at a word in . ! or ? (quotes and brackets after it aside) if the next word begins with an
-    upper-case letter. So `Mr. Smith` is cut in two: enough for cutting text into pieces to feed to a model, not for
+    upper-case letter. So `Mr. Smith` is split in two. This suffices to cut text into inputs for a model, but not for
     linguistics.
     """
     return (Sentence(words, paragraph=paragraph) for words in _split(text))
 
 
 def plain_words(text: str) -> tuple[Word, ...]:
-    """Words as white space separates them. Equal ones are one object: a text of a million words has some ten
-    thousand.
+    """Words separated by white space. Equal words are one object: a text of a million words has some ten thousand
+    different ones.
     """
     return _words(text.split())
 
@@ -152,5 +150,5 @@ def _split(text: str) -> Iterator[tuple[Word, ...]]:
 
 
 def _groups(lines: Iterable[Line]) -> Iterator[Iterator[Line]]:
-    """Lines between blank lines; each group must be used up before the next."""
+    """Lines between blank lines; each group must be consumed before the next."""
     return (group for filled, group in groupby(lines, key=lambda line: bool(line.text.strip())) if filled)

@@ -1,5 +1,5 @@
-"""English text into words by a few rules, for corpora that annotate characters: every word knows where it stands in
-the text.
+"""Split English text into words by a few rules, for corpora that annotate characters: every word has its place in the
+text.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Span(NamedTuple):
 
 
 def word_spans(text: str, cuts: Collection[int] = ()) -> list[Span]:
-    """Where the words of a text stand. `cuts` are places where a word must end, because something annotated begins
-    or ends there.
+    """The places of the words of a text. `cuts` are places where a word must end, because an annotation begins or ends
+    there.
     """
     spans = []
     for found in _WORD.finditer(text):
@@ -64,7 +64,7 @@ def sentences(text: str, spans: list[Span]) -> Iterator[Sentence]:
 
 
 def sentence_places(forms: list[str]) -> Iterator[tuple[int, int]]:
-    """Where sentences begin and end among words, by the same rule."""
+    """The first and last words of sentences, by the same rule."""
     begin = 0
     for place in range(1, len(forms) + 1):
         if place == len(forms) or _parts(forms, place):

@@ -1,8 +1,7 @@
 """WinoBias (Zhao et al. 2018) in CoNLL-2012 columns: sentences with a pronoun and two occupations, one of which it
 refers to.
 
-The files annotate only the occupation that is meant. The other is found here, so that there is something to choose
-between.
+The files annotate only the occupation that is meant. This reader finds the other one, so that there are two candidates.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ _ANTI = re.compile(r"(?:^|[^a-z])anti(?:[^a-z]|stereotyp)")
 
 
 def read_winobias(source: Source) -> Iterator[Document]:
-    """The documents, each with the other occupation as an entity of its own; `subset` is `pro` or `anti`, as the
-    names tell.
+    """The documents, each with the other occupation as a separate entity; `subset` is `pro` or `anti`, from the file
+    names.
     """
     for document in read_conll2012(source):
         other = _other(document)
@@ -41,7 +40,7 @@ def read_winobias(source: Source) -> Iterator[Document]:
 
 
 def _other(document: Document) -> Mention | None:
-    """The first occupation, with its article, that no annotated mention speaks of."""
+    """The first occupation, with its article, that no annotated mention contains."""
     forms = [word.form.lower() for word in document.words]
     named = {tuple(forms[mention.start : mention.end])[1:] for mention in document.mentions}
     taken = {place for mention in document.mentions for place in range(mention.start, mention.end)}

@@ -1,1 +1,1 @@
-"""Resolving mentions by rule: head words, kinds, attributes, and the baselines a head is compared with."""
+"""Resolving mentions by rule: head words, kinds, attributes, and the baselines that heads are compared with."""

@@ -1,4 +1,4 @@
-"""The mentions of a text as a resolver sees them, and the rules of Clark et al.'s Table 2 for antecedents."""
+"""The mentions of a text in the form that resolvers use, and the rules of Clark et al.'s Table 2 for antecedents."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def nearest(mention: Expression, candidates: Iterable[Expression]) -> Expression
 
 
 def head_match(mention: Expression, candidates: Sequence[Expression], fallback: bool = False) -> Expression | None:
-    """The nearest candidate with the same head word; without one none, or with `fallback` the nearest of all."""
+    """The nearest candidate with the same head word. If there is none: None, or with `fallback` the nearest of all."""
     match = nearest(mention, (candidate for candidate in candidates if same_head(mention, candidate)))
     return nearest(mention, candidates) if match is None and fallback else match
 
 
 def sieve(mention: Expression, candidates: Sequence[Expression], sieves: Iterable[Sieve] = SIEVES) -> Expression | None:
-    """The nearest candidate that passes the first sieve which any of them passes."""
+    """The nearest candidate that passes the first sieve that any candidate passes."""
     for passes in sieves:
         match = nearest(mention, (candidate for candidate in candidates if passes(mention, candidate)))
         if match is not None:

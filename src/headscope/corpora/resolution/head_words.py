@@ -11,9 +11,9 @@ from headscope.corpora.resolution.mentions import head_word, listed
 from headscope.corpora.resolution.trees import coordinated_in_tree, head_in_tree, parse_tree
 
 Source = Literal["constituents", "dependencies", "cue"]
-SOURCES: tuple[Source, ...] = get_args(Source)  # from the best to the last resort
+SOURCES: tuple[Source, ...] = get_args(Source)  # from the most to the least reliable
 
-# What follows the head of an English noun phrase. Tags decide where there are any, else these closed classes.
+# Signs of a postmodifier in an English noun phrase: tags if there are any, else these closed classes.
 _PREPOSITIONS = listed(
     "about above across after against along among around at before behind below beneath beside between beyond by despite down during "
     "except for from in inside into like near of off on onto out outside over past since than through throughout to toward towards "
@@ -28,7 +28,9 @@ _NOMINAL_TAGS = listed("NN NNS NNP NNPS PRP CD NOUN PROPN PRON NUM")
 
 
 class Headed(NamedTuple):
-    """A mention's head word by its place in the text, what told it, and whether the mention coordinates nouns."""
+    """A mention's head word by its place in the text, the source that determined it, and whether the mention
+    coordinates nouns.
+    """
 
     head: int
     source: Source
@@ -77,7 +79,7 @@ class HeadWords:
 def by_cue(words: Sequence[Word]) -> tuple[int, bool]:
     """The last word before the first sign of a postmodifier, and whether a conjunction comes before it.
 
-    A possessive clitic at the end is passed over, and so are marks.
+    A possessive clitic at the end and punctuation marks are skipped.
     """
     end = next((place for place, word in enumerate(words) if place and _is_cue(word)), len(words))
     head = next((place for place in reversed(range(end)) if _names(words[place].form)), end - 1)
@@ -103,7 +105,7 @@ def _tag(word: Word) -> str | None:
 
 
 def _governor(word: Word, head: int) -> int | None:
-    """As `head_word` wants it: a head that the text does not hold lies outside any mention."""
+    """The governor in the form that `head_word` needs: one outside the text lies outside any mention."""
     if head == NONE:
         return None if word.head is None else ROOT
     return head

@@ -1,4 +1,6 @@
-"""Mentions: the head word, the kind of expression, the antecedent, and number, gender and person as its words tell."""
+"""Mentions: the head word, the kind of expression, the antecedent, and number, gender and person, as far as its words
+show them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def listed(words: str) -> frozenset[str]:
 
 
 class Attributes(NamedTuple):
-    """What is known of a mention: the values that each can have; None if nothing is known."""
+    """The possible values of a mention's attributes; None if nothing is known."""
 
     number: frozenset[str] | None = None
     gender: frozenset[str] | None = None
@@ -86,7 +88,7 @@ PRONOUNS: dict[str, Attributes] = {
     **_words("they them their theirs themselves", Attributes(PLURAL, None, THIRD)),
 }
 
-# Titles tell the gender of the name they stand before, kinship terms that of the mention they head.
+# Titles show the gender of the name that follows, kinship terms that of the mention they head.
 MALE_TITLES = listed("mr mister sir lord king prince duke baron emperor")
 FEMALE_TITLES = listed("mrs ms miss madam madame lady queen princess duchess baroness empress dame")
 MALE_NOUNS = MALE_TITLES | listed(
@@ -106,7 +108,9 @@ PLURAL_TAGS = frozenset({"NNS", "NNPS"})
 
 
 class NameLists(NamedTuple):
-    """First names in lower case that tell gender; none are built in, since what they tell depends on time and place."""
+    """First names in lower case that indicate gender. None are built in, since their gender depends on time and
+    place.
+    """
 
     masculine: frozenset[str] = frozenset()
     feminine: frozenset[str] = frozenset()
@@ -131,12 +135,14 @@ def kind(span: Sequence[Word], head: int, coordinated: bool) -> str:
 
 
 def pronoun(form: str) -> Attributes | None:
-    """What a personal pronoun says; None for any other word, and for `US` and `IT`, which may be names."""
+    """The attributes of a personal pronoun; None for any other word, and for `US` and `IT`, which may be names."""
     return None if form in ("US", "IT") else PRONOUNS.get(form.lower())
 
 
 def attributes(span: Sequence[Word], head: int, kind: str, type: str | None, coordinated: bool, names: NameLists = NO_NAMES) -> Attributes:
-    """What is known of a mention of these words, headed by the one at `head`, with its entity type if annotated."""
+    """The known attributes of a mention of these words, headed by the one at `head`, with its entity type if
+    annotated.
+    """
     if coordinated:
         return Attributes(PLURAL, None, None if any(pronoun(word.form) for word in span) else THIRD)
     if kind == "pronoun":
@@ -145,7 +151,7 @@ def attributes(span: Sequence[Word], head: int, kind: str, type: str | None, coo
 
 
 def compatible(first: Attributes, second: Attributes) -> bool:
-    """Whether number, gender and person can each be the same; what is not known fits everything."""
+    """Whether number, gender and person can each be the same; unknown values are compatible with all."""
     return all(mine is None or theirs is None or mine & theirs for mine, theirs in zip(first, second, strict=True))
 
 

@@ -29,7 +29,7 @@ class PhraseNode:
         return [child for child in self.children if child.start < end and child.end > start]
 
 
-@lru_cache(maxsize=256)  # the mentions of a sentence ask one after the other, and so do measures
+@lru_cache(maxsize=256)  # cached, since all mentions of a sentence and several measures need it
 def parse_tree(text: str, size: int) -> PhraseNode | None:
     """The tree of a sentence of `size` words; None if the brackets do not balance or hold another number of words."""
     top = PhraseNode("", 0)
@@ -45,7 +45,7 @@ def parse_tree(text: str, size: int) -> PhraseNode | None:
                 return None
             path.pop().end = words
             in_word = False
-        elif not in_word:  # a word with a space in it is one word all the same
+        elif not in_word:  # a word that contains a space is still one word
             if path[-1].children or len(path) == 1:
                 return None
             words, in_word = words + 1, True
@@ -136,11 +136,11 @@ _RULES: dict[str, tuple[_Search, ...]] = {
     "CONJP": (_ranked("right", "CC RB IN"),),
     "PRT": (_ranked("right", "RP"),),
 }
-_NEVER = frozenset({",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "POS", "CC"})  # unless there is nothing else
+_NEVER = frozenset({",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "POS", "CC"})  # unless there is no other
 
 
 def head_child(label: str, children: Sequence[Child]) -> Child:
-    """The child that heads a constituent of this category; the last that is no mark where the table is silent."""
+    """The child that heads a constituent of this category; without a rule, the last one that is not punctuation."""
     for search in _RULES.get(label, ()):
         ordered = children if search.side == "left" else children[::-1]
         wanted = ((label,) for label in search.labels) if search.ranked else (search.labels,)

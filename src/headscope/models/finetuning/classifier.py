@@ -106,7 +106,7 @@ class Classifier:
 
 
 def _padding(model: Model) -> int:
-    """What a model without padding of its own is padded with: a token that never stands inside a text."""
+    """The padding token of a model that defines none: a token that never occurs inside a text."""
     hf = model.tokenizer.hf
     return int(next(token for token in (hf.pad_token_id, hf.eos_token_id, hf.bos_token_id, 0) if token is not None))
 

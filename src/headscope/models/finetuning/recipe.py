@@ -38,7 +38,7 @@ class TrainingRecipe:
     def __post_init__(self) -> None:
         for name, allowed in (("labels", LABELS), ("metric", (None, *METRICS))):
             if getattr(self, name) not in allowed:
-                raise ModelError(f"{name} is {getattr(self, name)!r}", f"Take one of {', '.join(str(one) for one in allowed if one)}")
+                raise ModelError(f"{name} is {getattr(self, name)!r}", f"Use one of {', '.join(str(one) for one in allowed if one)}")
         for name in ("epochs", "batch", "rate", "checks", "patience"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ModelError(f"{name} is {getattr(self, name)}", "Take a number above 0")

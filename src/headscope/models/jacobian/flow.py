@@ -1,5 +1,5 @@
-"""Readings of how token i bears on token j at layer n: attention, the sizes of two Jacobians (Westera 2021), and what
-else is in use.
+"""Readings of the influence of token i on token j at layer n: attention, the sizes of two Jacobians (Westera 2021), and
+others.
 
 A_n(i,j)   the mean over heads of the attention that j pays to i
 G_n(i,j)   the size of the Jacobian of layer n's output at j with respect to its input at i
@@ -74,10 +74,10 @@ def flow(
     `method="auto"`, G is exact where the layers are blocks that are known (`layouts.KNOWN`), and else the Frobenius
     norm is sketched with `probes` random vectors, as G* is. `exact` takes as many vectors as there are features. All
     norms but `frobenius` are exact whatever the method. With `pairs`, some sources and some targets, G has numbers for
-    these targets and G* for these sources alone (of a decoder, to no token after all of them), and 0 elsewhere: where
-    few are asked for, this is many times faster, and the numbers are the same. `maxflow` is refused for texts of more
-    than `longest` tokens: it takes about the fourth power of the length. `tell` hears after each layer of G and G* how
-    much of that kind is done.
+    these targets and G* for these sources alone (of a decoder, to no token after all of them), and 0 elsewhere: for a
+    few pairs, this is many times faster, and the numbers are the same. `maxflow` is refused for texts of more than
+    `longest` tokens: it takes about the fourth power of the length. `tell` hears after each layer of G and G* how much
+    of that kind is done.
 
     With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all
     kinds, layers and probes: it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the

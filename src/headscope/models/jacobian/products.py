@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Pairs(NamedTuple):
-    """The tokens between which flow is asked for: from these sources to these targets."""
+    """The tokens between which influence is computed: from these sources to these targets."""
 
     sources: Sequence[int]
     targets: Sequence[int]

@@ -46,13 +46,12 @@ def maxflow(attention: Attention, longest: int) -> Attention:
     """Maximum flows from the tokens of each layer to those of the input, to within 1e-12; an error for more than
     `longest` tokens.
 
-    Each of the pairs has a graph of its own: time grows with the square of the layers and about the fourth power of
-    the length.
+    Each pair has a separate graph: time grows with the square of the layers and about the fourth power of the length.
     """
     length = attention.shape[-1]
     if length > longest:
         raise MeasureError(
-            f"the maximum flow between {length} tokens was asked for, and takes long for more than {longest}",
+            f"the maximum flow between {length} tokens takes long for more than {longest}",
             f"Ask for rollout instead, or allow it with longest={length}",
         )
     fast = kernel("maxflow_cpu")

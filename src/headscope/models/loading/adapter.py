@@ -41,7 +41,7 @@ def base_of(folder: Path) -> str:
     if find_spec("peft") is None:
         raise ModelError(f"{folder} holds an adapter, which peft is needed to read", "pip install 'headscope[peft]'")
     if config.get("megatron_config"):  # which names a module to be imported
-        raise ModelError(f"{folder / CONFIG} asks for code of its own", "Use an adapter that PEFT reads without it")
+        raise ModelError(f"{folder / CONFIG} needs custom code", "Use an adapter that PEFT reads without it")
     ranks = [config.get("r"), *(pattern if isinstance(pattern := config.get("rank_pattern"), dict) else {}).values()]
     if any(isinstance(rank, int) and rank > _LARGEST_RANK for rank in ranks):
         raise ModelError(f"{folder / CONFIG} asks for a rank of more than {_LARGEST_RANK:,}", _SAVED)

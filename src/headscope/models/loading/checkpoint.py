@@ -56,7 +56,7 @@ def read_checkpoint(name: str, source: ModelSource, dtype: torch.dtype, head: bo
     if pruned is not None:
         network, info = load_whole(skeleton, source.place, config, dtype, pruned)
     else:
-        # Where attention cannot be switched later, maps can be had only from a model that was loaded with eager
+        # Where attention cannot be switched later, maps are available only if the model was loaded with eager
         # attention.
         attention = {} if skeleton._can_set_attn_implementation() else {"attn_implementation": "eager"}
         how = {**attention, **options, **_device_map(config, device)}

@@ -134,5 +134,5 @@ def _tokenizer(network: PreTrainedModel, name: str, given: Any) -> PreTrainedTok
         raise ModelError(f"{str(given)[:200]} is no folder with a tokenizer", "Give the tokenizer itself: (model, tokenizer)")
     raise ModelError(
         f"{type(network).__name__} is given without its tokenizer, and {name!r} is no folder here that has one",
-        "Give both: hs.load(model, tokenizer), or (model, tokenizer) wherever a model is asked for",
+        "Give both: hs.load(model, tokenizer), or (model, tokenizer) wherever a model is expected",
     )

@@ -25,7 +25,7 @@ class ModelSource(NamedTuple):
     adapter: Path | None = None  # the folder of an adapter, where `place` is its base model
 
     def options(self) -> dict[str, Any]:
-        """The options of transformers' loading functions. A hub model is asked for once, without retries."""
+        """The options of transformers' loading functions. A hub model is requested once, without retries."""
         local = self.local or _cached_or_reachable(self.place)
         return {"local_files_only": local, "trust_remote_code": False, **({} if self.gguf is None else {"gguf_file": self.gguf})}
 
@@ -111,7 +111,7 @@ def _cached_or_reachable(name: str) -> bool:
         HfApi().model_info(name, timeout=10)
     except Exception as error:
         raise ModelError(
-            f"{name} is neither a folder here, nor in the local cache, nor to be had from the hub ({type(error).__name__})",
+            f"{name} is neither a folder here, nor in the local cache, nor available from the hub ({type(error).__name__})",
             f"Name {MODEL_HELP}, such as bert-base-uncased",
         ) from None
     return False

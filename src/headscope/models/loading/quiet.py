@@ -55,7 +55,7 @@ def explain(name: str, error: BaseException) -> ModelError:
     if isinstance(error, ImportError):
         return ModelError(f"{name} needs a package that is not installed ({first_line(error)})", "Install it with pip")
     if "trust_remote_code" in text or "custom code" in text:
-        return ModelError(f"{name} wants to run code of its own, which headscope does not do", "Use a model that transformers knows")
+        return ModelError(f"{name} needs custom code, which headscope does not run", "Use a model that transformers knows")
     if "safetensors" in text and "does not appear" in text:
         return ModelError(f"{name} has no safetensors weights", "Pick a revision or model that does")
     if "ignore_mismatched_sizes" in text:

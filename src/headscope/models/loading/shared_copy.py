@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def shared_copy(name: str, network: PreTrainedModel, changed: Collection[torch.nn.Module] = ()) -> PreTrainedModel:
-    """A copy of a model with modules and a configuration of its own, in evaluation mode and without gradients, whose
-    weights are those of the model, in the same memory. Weights of `changed` modules are copied.
+    """A copy of a model with separate modules and a separate configuration, in evaluation mode and without gradients,
+    whose weights are those of the model, in the same memory. Weights of `changed` modules are copied.
 
     So neither an error nor Ctrl-C can leave the model in another state than it was in. Hooks that the user set stay
     active in the copy.

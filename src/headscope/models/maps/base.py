@@ -35,7 +35,7 @@ class AttentionMaps:
 
     @property
     def needs_maps(self) -> str | None:
-        """Why statistics of rows cannot be had without maps; None if they can."""
+        """The reason why statistics of rows are not available without maps; None if they are."""
         return self.model.needs_maps
 
     def passes(self, tokens: int) -> int:

@@ -273,7 +273,7 @@ def completed(spec: AblationSpec, model: Model, corpus: Corpus, function: bool =
     `function` says whether there is a function of the user's to score by.
     """
     if model.objective is None or model.objective not in SCORES:
-        raise RunError(f"{spec.model} was loaded without what it predicts with", "Load it with head=True")
+        raise RunError(f"{spec.model} was loaded without its prediction head", "Load it with head=True")
     if (spec.score == OWN) != function:
         raise RunError("a score of your own and a function go together", 'Give score="own" and the function')
     require_length(model, spec)
