@@ -21,7 +21,11 @@ KEPT = ROOT / "demo" / "try"
 MEASURES = ["positions", "tokens", "entropy", "relations", "coreference", "distances"]
 WITHOUT = {"api", "app", "cli", "comparison", "drawing", "figures", "recipes", "replication", "report", "studies", "views", "widget"}
 SENTENCES = (
-    Sentence("objects", "She opened the old door with a rusty key.", "Which word do the heads known for objects connect “door” with?"),
+    Sentence(
+        "objects",
+        "The girl who had lost her keys opened the door with a card.",
+        "The heads known for objects connect “door” with “opened”.",
+    ),
     Sentence("objects", "The dog chased the cat, and the cat chased the mouse.", "The cat is an object first and a subject then."),
     Sentence("objects", "He gave his brother the book.", "Two objects: who receives, and what."),
     Sentence("objects", "The letter was written by my sister.", "A passive: the subject is what was written."),

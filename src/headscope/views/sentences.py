@@ -34,5 +34,5 @@ def sentences_page(model: Model, sentences: Iterable[Sentence], known: Sequence[
 
 def _data(model: Model, sentence: str) -> dict[str, Any]:
     read = typed(model, sentence)
-    data = with_choice(text_data(model, read), None, None)
+    data = with_choice(text_data(model, read), "word", "hide")  # what a head does is seen best between words
     return {**data, "influence": {**held_influence(Influence(model, read.encoded), (), ROOM), **first_shown((), ())}}
