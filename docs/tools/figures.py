@@ -117,7 +117,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         embedded(Path(made))
     try_it.write(try_it.kept_run())
-    picture(try_it.PAGES["sentences"], "sentences.png", ".hs-looked > div:last-child", colours=48)
+    picture(try_it.PAGES["sentences"], "sentences.png", ".hs-looked > div:last-child", colours=128)
     decoder()
     if data := os.environ.get("HEADSCOPE_DATA"):
         real(Path(data))
