@@ -27,7 +27,8 @@ contract: .venv/dev.stamp  ## compare captured attention with eager for every ar
 bench: .venv/dev.stamp  ## speed and memory as one table of ratios, also in benchmarks/results; BENCH="--quick" for a try
 	$(BIN)/python benchmarks/bench.py $(BENCH)
 
-docs: .venv/docs.stamp  ## build the documentation site, which works offline; a broken link fails
+docs: .venv/docs.stamp  ## build the documentation site, which works offline; a broken link fails. The pages to try need a run, kept in demo/try
+	OMP_NUM_THREADS=1 $(BIN)/python docs/tools/try_it.py
 	$(BIN)/zensical build --strict --clean
 	$(BIN)/python docs/tools/check.py site
 	@echo "$(CURDIR)/site/index.html"
@@ -73,4 +74,4 @@ frontend/node_modules/.stamp: frontend/package.json frontend/package-lock.json
 	touch $@
 
 clean:
-	rm -rf .venv demo site .cache frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv demo docs/try site .cache frontend/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,7 +2,7 @@
 other data stay.
 
 With HEADSCOPE_DATA, the folder that the tests use, also those of the embedded model on Wikipedia and EWT. With a
-Chromium and playwright, also the picture of a report.
+Chromium and playwright, also the pictures of pages.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+import try_it
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -59,7 +60,7 @@ def embedded(folder: Path) -> None:
     assert example is not None
     (folder / "reach.py").write_text(example.group(1), encoding="utf-8")
     keep(hs.run("mini", "sampler", [find(f"{folder / 'reach.py'}:Reach")])["reach"].plot(), "reach.svg")
-    picture(run.report(folder / "report.html"))
+    picture(run.report(folder / "report.html"), "report.png", ".opening")
 
 
 def decoder() -> None:
@@ -88,33 +89,35 @@ def keep(figure: Figure, name: str) -> None:
     (IMG / name).write_bytes(render(figure, name.rpartition(".")[2]))
 
 
-def picture(report: Path) -> None:
-    """The first screen of a report, as a browser shows it."""
+def picture(page: Path, name: str, last: str, colours: int = 256) -> None:
+    """The beginning of a page down to the element `last`, as a browser shows it."""
     chromium = os.environ.get("HEADSCOPE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        print("no Chromium: the picture of a report stays as it is", file=sys.stderr)
+        print(f"no Chromium: {name} stays as it is", file=sys.stderr)
         return
     with import_module("playwright.sync_api").sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1184, "height": 1200})
-        page.goto(report.resolve().as_uri())
-        page.wait_for_timeout(1000)
-        page.add_style_tag(content=".menu { display: none }")
-        end = page.locator(".opening").bounding_box()
-        page.screenshot(path=IMG / "report.png", clip={"x": 0, "y": 0, "width": 1184, "height": end["y"] + end["height"] + 24})
+        opened = browser.new_page(viewport={"width": 1184, "height": 1200})
+        opened.goto(page.resolve().as_uri())
+        opened.wait_for_timeout(1000)
+        opened.add_style_tag(content=".menu { display: none }")
+        end = opened.locator(last).first.bounding_box()
+        opened.screenshot(path=IMG / name, clip={"x": 0, "y": 0, "width": 1184, "height": end["y"] + end["height"] + 24})
         browser.close()
-    smaller(IMG / "report.png")
+    smaller(IMG / name, colours)
 
 
-def smaller(path: Path) -> None:
-    """Write a picture again with 256 colours: a quarter of the size."""
+def smaller(path: Path, colours: int = 256) -> None:
+    """Write a picture again with few colours: with 256, a quarter of the size."""
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+        picture.convert("RGB").quantize(colours, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         embedded(Path(made))
+    try_it.write(try_it.kept_run())
+    picture(try_it.PAGES["sentences"], "sentences.png", ".hs-looked > div:last-child", colours=128)
     decoder()
     if data := os.environ.get("HEADSCOPE_DATA"):
         real(Path(data))

@@ -19,6 +19,8 @@ import { HeadTreeView } from "./run/head-tree";
 import { Sections } from "./run/sections";
 import type { LiveData } from "./live/live";
 import { Live } from "./live/live";
+import type { SentencesData } from "./live/sentences";
+import { Sentences } from "./live/sentences";
 import type { SentenceData } from "./text/sentence";
 import { Sentence } from "./text/sentence";
 import { TextView } from "./text/text-view";
@@ -122,6 +124,7 @@ interface PageData {
   comparison?: Comparison;
   served?: string; // the address of the run, on a server that has one for every head
   live?: LiveData;
+  sentences?: SentencesData;
 }
 
 /** A page that holds its data: `<script type="application/json" id="headscope-data">`. */
@@ -149,6 +152,9 @@ export function start(): void {
   }
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=live]")) {
     if (data.live) draw(element, <Live {...data.live} />);
+  }
+  for (const element of document.querySelectorAll<HTMLElement>("[data-view=sentences]")) {
+    if (data.sentences) draw(element, <Sentences {...data.sentences} sourceOf={textSource} address={address} />);
   }
 }
 

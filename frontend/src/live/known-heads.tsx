@@ -15,9 +15,12 @@ function begins(known: readonly KnownHead[]): Set<string> {
   return new Set(shown.slice(0, FIRST).map(({ head }) => head));
 }
 
-export function KnownHeads(props: { known: readonly KnownHead[]; model: string; heads: readonly string[]; onChoose: (head: string) => void }): JSX.Element {
+const served = ({ run, head }: KnownHead): string => `/runs/${encodeURIComponent(run)}/heads/${head}`;
+
+/** `linkOf` is where the card of a head is; without it, on the server that the page came from. */
+export function KnownHeads(props: { known: readonly KnownHead[]; model: string; heads: readonly string[]; onChoose: (head: string) => void; linkOf?: (known: KnownHead) => string }): JSX.Element {
   const [all, setAll] = useState(false);
-  const { known, heads } = props;
+  const { known, heads, linkOf = served } = props;
   const first = useMemo(() => begins(known), [known]);
   const shown = all ? known : known.filter(({ head }) => first.has(head) || heads.includes(head));
   const told = heads.flatMap((name) => known.filter(({ head }) => head === name));
@@ -31,8 +34,8 @@ export function KnownHeads(props: { known: readonly KnownHead[]; model: string; 
         ))}
         {known.length > shown.length && <button type="button" class="hs-small" onClick={() => setAll(true)}>{known.length - shown.length} more</button>}
       </div>
-      {told.map(({ head, sentence, run }) => (
-        <p class="hs-note" key={head}>Head <b>{head}</b> {sentence}, by the run <a href={`/runs/${encodeURIComponent(run)}/heads/${head}`}>{run}</a>.</p>
+      {told.map((each) => (
+        <p class="hs-note" key={each.head}>Head <b>{each.head}</b> {each.sentence}, by the run <a href={linkOf(each)}>{each.run}</a>.</p>
       ))}
     </div>
   );
