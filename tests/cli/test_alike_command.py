@@ -121,7 +121,7 @@ def test_the_command_tells_everything(folder: Path) -> None:
     assert text.startswith("6 heads of encoder attention, 60 rows; Jensen-Shannon divergences in nats\n")
     assert layers_sentence(run.results, "encoder") in text
     assert twins_sentence(run.results, "encoder") in text
-    assert "Closer than 0.01: 4 of 6 heads have a twin\n  1-1 1-2\n  2-1 2-2\n" in text
+    assert "4 of 6 heads have a near-duplicate (distance < 0.01)\n  1-1 1-2\n  2-1 2-2\n" in text
     assert "the 3 closest pairs" in text
     assert "1  3 heads, silhouette " in text
     assert ": 3 [SEP]\n     1-1 1-2 1-3\n" in text

@@ -191,7 +191,7 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
         ([TEXT, "--measure", "H", "-o", "a.svg"], "measure 'H' is unknown. Use one of A, G, G*, rollout, maxflow, norms"),
         ([TEXT, "--measure", ","], "no measure is named"),
         ([TEXT, "--measure", "A", "--layer", "13"], "mini has no layer 13. Its layers are 1 to 12; mean is their mean"),
-        ([TEXT, "--measure", "A", "--layer", "last"], "'last' is no list of layers"),
+        ([TEXT, "--measure", "A", "--layer", "last"], "'last' is not a list of layers"),
         ([TEXT, "--layer", "3"], "a layer is chosen for a measure or for all heads"),
         ([TEXT, "--heads", "all", "--layer", "mean", "-o", "a.svg"], "heads have no mean over layers"),
         ([TEXT, "--heads", "all"], "Write a page or a figure: -o page.html, -o figure.pdf"),
@@ -201,7 +201,7 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
         ([TEXT, "--relation", "obj"], "Name one: headscope view FILE --sentence 3 --relation obj"),
         (["sampler", "--sentence", "3", "--relation", "vocative"], "the text has no vocative. It has "),
         (["sampler", "--sentence", "0"], "has no sentence '0'. Use its id (# sent_id) or a number from 1 to "),
-        (["sampler", "And", "--sentence", "1"], "an annotated text is read alone. Leave the second text out"),
+        (["sampler", "And", "--sentence", "1"], "an annotated text is read alone. Omit the second text"),
         (["nowhere.conllu", "--sentence", "1"], "nowhere.conllu"),
     ],
 )
@@ -256,7 +256,7 @@ def test_what_a_model_writes_is_shaded(tmp_path: Path) -> None:
     ("options", "problem"),
     [
         (("--model", "mini", "--generate", "4"), "mini guesses masked words: it cannot continue a text"),
-        (("--temperature", "1"), "--temperature and --seed are for text that is generated"),
+        (("--temperature", "1"), "--temperature and --seed are only for generated text"),
         (("A second text", "--model", "mini-decoder", "--generate", "4"), "a model continues one text, not a pair"),
     ],
 )

@@ -54,7 +54,7 @@ def test_nothing_is_said_of_what_was_not_measured() -> None:
     assert line.startswith("None of 2 heads gives more than half of its attention to the ")
     assert {part for part in ("previous", "next", "itself", "[SEP]", "[CLS]", "commas") if part in line} == {"previous", "next", "itself"}
     one_layer = hs.measure(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"], ["entropy"])
-    assert sentences(one_layer.results) == ["Nothing is measured here that can be said in a sentence: see the tables."]
+    assert sentences(one_layer.results) == ["This run has no finding that fits into a sentence: see the tables."]
 
 
 def test_layers_that_print_alike_are_called_alike() -> None:

@@ -174,7 +174,7 @@ def test_draws_depend_on_the_seed_and_the_prompt_alone(writer: Model, prompts: l
 def test_who_cannot_write_is_refused(mini_decoder: Model) -> None:
     with pytest.raises(ModelError, match="mini guesses masked words: it cannot continue a text"):
         greedy(hs.load("mini", head=True), [[1, 2]], 3)
-    with pytest.raises(ModelError, match="was loaded without what it predicts with"):
+    with pytest.raises(ModelError, match="was loaded without its prediction head"):
         greedy(mini_decoder, [[1, 2]], 3)
     bart = build("bart", len(mini_decoder.tokenizer.hf))
     with pytest.raises(ModelError, match="is an encoder-decoder, and only decoders continue a text"):

@@ -71,7 +71,7 @@ def test_what_needs_gradients_or_plain_weights_is_refused(int8: Path, tmp_path: 
             study(int8, "sampler", **settings, **FEW)
     with pytest.raises(ModelError, match="so that gradients cannot be had from it"):
         hs.run(int8, "sampler", ["saliency"], allow_unknown=True, **FEW)
-    with pytest.raises(ModelError, match="so that heads that can be cut out cannot be had from it"):
+    with pytest.raises(ModelError, match="so that heads that can be removed cannot be had from it"):
         hs.prune(int8, 0.5, by="random", limit=4, max_length=48, replicates=0)
     with pytest.raises(ModelError, match="so that its weights cannot be redrawn"):
         hs.load(int8, random=0)

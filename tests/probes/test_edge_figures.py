@@ -70,8 +70,8 @@ def test_expected_layers_that_mean_nothing_are_marked(edge_study: hs.StudyResult
     doubted = _doubted(edge_study, "coref")
     axes = doubted.plot("tenney1").axes[0]
     points = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("expected")}
-    assert set(points) == {"expected layer", "expected layer that means nothing"}
-    assert points["expected layer that means nothing"].get_markerfacecolor() == "white"
+    assert set(points) == {"expected layer", "expected layer, not interpretable"}
+    assert points["expected layer, not interpretable"].get_markerfacecolor() == "white"
     panels = doubted.plot("tenney2").axes[1::2]
     told = {
         name: " ".join(text.get_text() for text in axes.texts) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)
@@ -120,7 +120,7 @@ def test_a_gain_that_is_not_clear_of_0_is_a_doubt(again: list[list[float]], why:
 def test_the_page(edge_study: hs.StudyResult) -> None:
     text = edge_study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
-    assert "Where in the model it is known" in text
+    assert "What each layer encodes" in text
     assert "Selectivity" in text
 
 

@@ -164,7 +164,7 @@ def test_weights_of_a_long_text_come_from_where_a_word_is_most_central(finder: F
     assert len(parts) > 2
     assert found.notes == (
         f"the text was read in {len(parts)} windows of up to {finder.length} tokens that overlap by half;"
-        " each word is weighed where it stands furthest from a window's edge",
+        " each word is weighted in the window in which it is furthest from an edge",
     )
     for place in range(len(words)):
         margins = []

@@ -221,7 +221,7 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
     assert re.search(r"Under a linear map of layer \d \(.*\), \d+% of the edges", told[0])
     assert "words left to right" in told[0]
     page = write_report(whole, tmp_path / "page.html").read_text()
-    assert "Trees in vectors" in page
+    assert "Syntax trees in hidden states" in page
     assert "BERTbase7 may be layer 7 or 8" in page
     bare = {name: table for name, table in whole.items() if name != "structural_ranks"}
     assert len(sentences(bare, whole.manifest["best_layer"])) == 2
@@ -233,7 +233,7 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
         ({"layers": [0, 9]}, r"mini has no layer 9\. Its hidden states are those of layers 0 \(embeddings\) to 2"),
         ({"rank": 17}, r"rank 17 is more than the 16 numbers"),
         ({"ranks": [2, 40]}, r"rank 40 is more than the 16 numbers"),
-        ({"layers": [1], "ranks_layer": 2}, r"layer 2, which ranks are tried on, is not among the layers"),
+        ({"layers": [1], "ranks_layer": 2}, r"layer 2, on which ranks are tested, is not among the layers"),
         ({"max_length": 4000}, r"max_length is 4000, but mini ends at 512 tokens"),
     ],
 )

@@ -48,7 +48,7 @@ def load(
     if tokenizer is not None:
         raise ModelError(
             f"{model} has its own tokenizer, and {str(tokenizer)[:40]!r} is given beside it",
-            "Leave the tokenizer out; give devices by name: device='cpu'",
+            "Omit the tokenizer; give devices by name: device='cpu'",
         )
     from headscope.models.load import load as load_named
 

@@ -374,7 +374,7 @@ class Compared:
     def _first(self) -> tuple[Table, list[str], list[str]]:
         """The first table, with what is said before it and after it."""
         name = next(iter(self.values))
-        mind = [f"mind: {line}" for line in self.comparison.unlike]
+        mind = [f"warning: {line}" for line in self.comparison.unlike]
         return self.wide(name), mind, [self.comparison.counted(name), f"intervals: {self.comparison.how}"]
 
 

@@ -231,7 +231,7 @@ def measure(
     from headscope.runs.map_arrays import map_array, text_arrays
 
     if "by" in options:
-        raise MeasureError(f"maps have no column {options['by']!r}: they come without a corpus", "Leave by out, or run on a corpus")
+        raise MeasureError(f"maps have no column {options['by']!r}, since they have no corpus", "Omit by, or run on a corpus")
     if tokens is None:
         paths = [attention] if isinstance(attention, str | Path) else list(attention)
         if not all(isinstance(path, str | Path) for path in paths):
@@ -356,7 +356,7 @@ def keywords(
     loaded = None if model is None else loaded_model(model, device=device)
     finder = learned if isinstance(learned, Finder) else _finder(loaded, learned, device, progress)
     if loaded is not None and finder.model.fingerprint != loaded.fingerprint:
-        raise ModelError(f"what was learnt is of {finder.model.name}, not of {loaded.name}", "Leave the model out, or learn from it")
+        raise ModelError(f"what was learnt is of {finder.model.name}, not of {loaded.name}", "Omit the model, or learn from it")
     texts = [text] if isinstance(text, str) else list(text)
     names = ["text"] if isinstance(text, str) else [f"text {number}" for number in range(1, len(texts) + 1)]
     documents = [replace(plain(content), id=name) for name, content in zip(names, texts, strict=True)]

@@ -61,7 +61,7 @@ class SentTexts:
         if generate is not None and generate > self._limits.generate_tokens:
             raise Refusal(422, f"{generate:,} tokens are asked for where {self._limits.generate_tokens} are allowed", "Ask for fewer")
         if generate is not None and second is not None:
-            raise Refusal(422, "a model continues one text, not two", "Leave the second text out")
+            raise Refusal(422, "a model continues one text, not two", "Omit the second text")
         sent, maps = await self._models.work(model, lambda loaded: self._read(loaded, model, text, second, generate))
         id = sent.described["id"]
         self._texts[id] = sent

@@ -153,7 +153,7 @@ def rerun(
     if then.path is None:
         raise RunError("these results have no folder", "Only what is in a folder can be made again")
     if then.study is not None and engine != "local":
-        raise RunError(f"{then.path} is a study, which only this process can make", "Leave --engine out")
+        raise RunError(f"{then.path} is a study, which only this process can make", "Omit --engine")
     refuse(then)
     places = Places(then)
     texts = _corpora(then, places, corpora or {})
@@ -203,7 +203,7 @@ def _corpora(then: Results, places: Places, replaced: Mapping[str, Texts]) -> di
     settings = then.manifest["settings"]
     names = ("corpus",) if then.study is None else REGISTRY[then.study].corpora
     if unknown := [name for name in replaced if name not in names]:
-        raise RunError(f"{then.path} was made without --{unknown[0]}", "Leave it out")
+        raise RunError(f"{then.path} was made without --{unknown[0]}", "Omit it")
     corpora = {}
     for name in names:
         if name in replaced:

@@ -242,7 +242,7 @@ def _number(row: Mapping[str, Any], tested: Mapping[str, Any], where: Where, sev
     )
 
 
-_NEITHER = "there is neither an interval nor a p"
+_NEITHER = "there is neither an interval nor a p value"
 
 
 def _untested(where: Where, rows: list[Any]) -> str:

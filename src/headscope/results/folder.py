@@ -52,7 +52,7 @@ _PART = "@"  # between the name of a state and that of its part
 _ROWS = "rows of "  # begins the name of the index of a packed array
 _SUBFOLDERS = ("tables", *_WORKING)
 _ABANDONED = re.compile(rf"(?!\.report){TEMPORARY.pattern}")  # a report may be written at any time, by another process
-_RESUME = "Free some space, and go on with --resume: what was finished is kept"
+_RESUME = "Free some space, and continue with --resume: finished parts are kept"
 _OVERWRITE = "Run again with --overwrite"
 _held: dict[Path, tuple[int, int]] = {}  # the lock files that this process holds, by folder
 

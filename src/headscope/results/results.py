@@ -154,7 +154,7 @@ class Results(Mapping[str, Table]):
         folder = Folder(path)
         manifest = folder.read_manifest()
         if manifest.get("status") != "complete":
-            raise RunError(f"the run in {path} is not finished", "Go on with it by running the same command with --resume")
+            raise RunError(f"the run in {path} is not finished", "Run the same command with --resume to continue it")
         check_complete(manifest, path)
         slices = _Lazy(folder, manifest, [f"{name}{SUFFIX}" for name in manifest.get("slices", {}).get("tables", ())])
         return cls(manifest, _Lazy(folder, manifest, manifest["tables"]), path, slices=slices)

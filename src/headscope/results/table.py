@@ -167,7 +167,7 @@ class Table:
         LaTeX have rounded numbers, the others complete ones.
         """
         if format in BINARY:
-            raise RunError(f"{format} is no text", "Use Table.save")
+            raise RunError(f"{format} is not a text format", "Use Table.save")
         return encode(self.arrow, format).decode()
 
     def save(self, path: str | Path, format: str | None = None) -> Path:

@@ -97,7 +97,7 @@ class GivenMaps:
         if (sums == 0).any():
             raise MeasureError(f"{self.name}: a row holds no weight at all", "Cut padding off the maps before measuring them")
         if (sums < 1 - most).any():
-            tally.add("texts with rows that sum to less than 1 (sinks, or cut maps)", self.name, read=True)
+            tally.add("texts with rows that sum to less than 1 (sinks, or truncated maps)", self.name, read=True)
         if most > ROUNDING:
             digits = "three digits" if self.dtype == "float16" else "two digits" if self.dtype == "bfloat16" else "one digit"
             tally.add(f"texts with maps in {self.dtype}, good to about {digits}", self.name, read=True)

@@ -81,7 +81,7 @@ class KeywordView:
         from headscope.studies.keywords.figures import shaded_text
 
         if len(self.texts) > 1:
-            raise RunError(f"a picture shows one text, not {len(self.texts):,}", "Write a page: -o page.html")
+            raise RunError(f"a picture can show one text, not {len(self.texts):,}", "Write a page: -o page.html")
         with using(find_look(options)):
             return shaded_text(self.texts[0], self.top, self.signature)
 

@@ -127,7 +127,7 @@ def save_view(path: str | Path, page: Callable[[], str], figure: Callable[..., F
     target = Path(path)
     if suffix_of(target) == "html":
         if options:
-            raise RunError(f"{next(iter(options))} is for figures", "Use a name that ends in .svg, .pdf or .png, or leave it out")
+            raise RunError(f"{next(iter(options))} is only for figures", "Use a name that ends in .svg, .pdf or .png, or omit the option")
         write_atomically(target, page().encode())
     else:
         from headscope.drawing.theme import save

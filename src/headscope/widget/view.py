@@ -90,7 +90,7 @@ class View(Shown):
         self._every = self._heads_of_layers() if heads == ALL else ()
         self._named = find_heads(model, heads) if heads is not None and heads != ALL else None
         if self._named == []:
-            raise RunError("no head is named", "Write, say, 8-10,5-4, or leave heads out")
+            raise RunError("no head is named", "Write them as in 8-10,5-4, or omit heads")
         self._typed = typed(model, text, second, max_length)
         if decoding is not None:
             self._typed = write_on(model, self._typed, decoding)
@@ -188,7 +188,7 @@ class View(Shown):
         """
         if self.measures:
             if self._named or self._every:
-                raise RunError("a figure shows heads or a measure", "Leave out --heads or --measure, or write a page: -o page.html")
+                raise RunError("a figure shows heads or a measure", "Omit --heads or --measure, or write a page: -o page.html")
             mean = f"mean over {self._influence.layers} layers"
             return {
                 f"{measure}, {mean if layer == 'mean' else f'layer {layer}'}": self.influence(measure, layer)
@@ -326,6 +326,6 @@ def _require_prompt(model: Model, second: str | None, relation: str | None) -> N
     """Refuse what cannot be continued, or shown of a text that was."""
     require_generator(model)
     if second is not None:
-        raise RunError("a model continues one text, not a pair", "Leave the second text out, or --generate")
+        raise RunError("a model continues one text, not a pair", "Omit the second text, or --generate")
     if relation is not None:
-        raise RunError("generated words have no annotation, so that no relation can be shown", "Leave --relation out, or --generate")
+        raise RunError("generated words have no annotation, so that no relation can be shown", "Omit --relation, or --generate")

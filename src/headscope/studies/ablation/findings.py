@@ -83,7 +83,7 @@ def sentences(tables: Mapping[str, Table], score: str) -> list[str]:
 def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = list(tables["ablation"])
     if all(math.isnan(row["p"]) for row in rows):
-        yield f"Whether a head is missed was not tested: {_untested(rows)}."
+        yield f"The effect of single heads was not tested: {_untested(rows)}."
         return
     harmed = sorted((row for row in rows if _sure(row) and row["difference"] * sign < 0), key=lambda row: row["difference"] * sign)
     helped = [row for row in rows if _sure(row) and row["difference"] * sign > 0]
@@ -102,7 +102,7 @@ def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
 def _single(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = list(tables["ablation_all_but_one"].where(selection="held-out"))
     if all(math.isnan(row["p"]) for row in rows):
-        yield f"Whether a layer could do with a single head was not tested: {_untested(rows)}."
+        yield f"Whether one head per layer is enough was not tested: {_untested(rows)}."
         return
     hurt = [row for row in rows if _sure(row) and row["difference"] * sign < 0]
     one_kind = _one_kind(tables["ablation_all_but_one"])

@@ -78,7 +78,7 @@ def lexicon(
 ) -> Lexicon:
     """The lexicon of some texts; with `words` left open GloVe's vectors if there are some, else the model's own."""
     if vectors is not None and words not in (None, "glove"):
-        raise RunError(f"a file of vectors, but words are to be {words}", "Leave out --vectors, or use --words glove")
+        raise RunError(f"a file of vectors was given, but words are {words}", "Omit --vectors, or use --words glove")
     if words == "learned":
         return _learned(learned)
     if words == "model":
@@ -88,7 +88,7 @@ def lexicon(
     if known is None and words is None:
         return _embedded(model, [*learned, *tried])
     if known is None:
-        raise RunError("there are no GloVe vectors here", REMEDY)
+        raise RunError("no GloVe vectors were found", REMEDY)
     if not known.words:
         raise RunError(f"{known.source} has none of the corpus's words", "Check that it holds lower-case words of the corpus's language")
     nothing = np.zeros((1, known.size), dtype=np.float32)

@@ -18,20 +18,20 @@ def sentences(tables: Mapping[str, Table]) -> list[str]:
 def _order(rows: list[dict[str, Any]]) -> Iterator[str]:
     known = [row for row in rows if not math.isnan(row["expected_layer"]) and not row.get("doubt")]
     if len(known) > 1:
-        yield f"From the lowest expected layer to the highest: {', '.join(row['task'] for row in known)}."
+        yield f"Tasks from the lowest expected layer to the highest: {', '.join(row['task'] for row in known)}."
 
 
 def _task(row: Mapping[str, Any]) -> str:
-    layer = interval(row["expected_layer"], row["low"], row["high"]) + (" (means nothing)" if row.get("doubt") else "")
-    told = f"{row['task']}: F1 {row['embeddings']:.3f} from the embeddings and {row['all_layers']:.3f} from all layers"
-    return f"{told}; expected layer {layer}, centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
+    layer = interval(row["expected_layer"], row["low"], row["high"]) + (" (not interpretable)" if row.get("doubt") else "")
+    told = f"{row['task']}: F1 is {row['embeddings']:.3f} with the embeddings and {row['all_layers']:.3f} with all layers"
+    return f"{told}; the expected layer is {layer}, the centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
 
 
 def _control(rows: list[dict[str, Any]]) -> Iterator[str]:
     tried = [row for row in rows if not math.isnan(row["control"])]
     if tried:
         told = ", ".join(f"{row['task']} {row['selectivity']:+.2f}" for row in tried)
-        yield f"Selectivity, F1 of all layers beyond that for random labels: {told}."
+        yield f"Selectivity (F1 with all layers minus F1 on random labels): {told}."
 
 
 def _turns(tables: Mapping[str, Table]) -> Iterator[str]:

@@ -104,7 +104,7 @@ class CoreferenceFlow:
         """Pairs that could not be looked at."""
         tally = Tally()
         for where, lost in zip(self.kept.words("lost from"), self.kept.numbers("lost").tolist(), strict=True):
-            tally.add("pairs left out: a word was cut off", where, int(lost))
+            tally.add("pairs skipped: a word was cut off", where, int(lost))
         return tally
 
     @property

@@ -113,7 +113,7 @@ def _beside(tables: Mapping[str, Table], metric: str) -> str:
 
 
 def _called(layer: int) -> str:
-    return "the embeddings" if layer == 0 else f"what block {layer} gives, hidden_states[{layer}]"
+    return "the embeddings" if layer == 0 else f"the output of block {layer}, hidden_states[{layer}]"
 
 
 def _percent(row: Mapping[str, Any]) -> str:
