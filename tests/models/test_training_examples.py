@@ -96,7 +96,7 @@ def test_texts_without_a_label_are_counted() -> None:
     assert tally.lines() == ["1 texts without a label left out (first: a)"]
     tally = Tally()
     assert examples(given[:1], Encoder(tokenizer("wordpiece"), "document"), "keyphrases", ["O", "B"], tally) == []
-    assert tally.lines() == ["1 texts without a keyphrase skipped (first: a)"]
+    assert tally.lines() == ["1 texts without a keyphrase in them left out (first: a)"]
 
 
 def test_what_begins_alike_is_held_out_together() -> None:

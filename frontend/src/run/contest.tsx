@@ -51,7 +51,7 @@ export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (he
 
 /** The names of chosen heads, each to be clicked, and the direction. */
 function chosenWords(best: Best): Word[] {
-  if (!best.heads) return [{ text: "cannot be halved" }];
+  if (!best.heads) return [{ text: "cannot be split" }];
   const names = best.heads.split(" | ").flatMap((head, i): Word[] => [...(i ? [{ text: " | " }] : []), { text: head, head }]);
   return best.direction ? [...names, { text: `  ${inWords(best.direction).replaceAll(" | ", ", ")}` }] : names;
 }

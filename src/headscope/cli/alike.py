@@ -18,9 +18,7 @@ def alike(
     run: Annotated[Path, typer.Argument(help="run folder, measured with distances")],
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the one with the most heads]")] = None,
     embedding: Annotated[str, typer.Option(help="metric, nonmetric or classical scaling, for x and y of the table")] = "metric",
-    sqrt: Annotated[
-        bool, typer.Option("--sqrt", help="embed and group by square roots of distances, which are a metric")
-    ] = False,
+    sqrt: Annotated[bool, typer.Option("--sqrt", help="embed and group by square roots of distances, which are a metric")] = False,
     groups: Annotated[
         int | None,
         typer.Option(help="number of groups [default: of 2 to 20 the one with the highest silhouette that divides the heads]", min=1),

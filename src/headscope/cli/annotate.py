@@ -20,7 +20,9 @@ def annotate(
     parser: Annotated[str | None, Option(help="spacy or stanza [default: whichever is installed]")] = None,
     pipeline: Annotated[str | None, Option(help="its pipeline, by name or folder [default: the usual one of the language]")] = None,
     language: Annotated[str, Option(help="language of the texts, as in en, de, fi")] = "en",
-    format: Annotated[str | None, Option("--corpus-format", help="text, lines, jsonl, csv or tsv, if the file name does not show it")] = None,
+    format: Annotated[
+        str | None, Option("--corpus-format", help="text, lines, jsonl, csv or tsv, if the file name does not show it")
+    ] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     on_error: Annotated[str, Option(help="what to do with bad lines: raise an error, or skip and count them")] = "raise",
     overwrite: Annotated[bool, Option("--overwrite", help="replace an existing file")] = False,

@@ -28,7 +28,8 @@ app = typer.Typer(cls=CommandGroup, help="Look at a corpus before running a mode
 def stats(
     paths: Annotated[list[str], typer.Argument(help="files, folders, - for standard input, or 'sampler'")],
     format: Annotated[
-        str | None, typer.Option("--corpus-format", help="conllu, conll2012, jsonl, bio, spans or another, if the file name does not show it")
+        str | None,
+        typer.Option("--corpus-format", help="conllu, conll2012, jsonl, bio, spans or another, if the file name does not show it"),
     ] = None,
     old_format: Annotated[str | None, typer.Option("--format", hidden=True)] = None,
     on_error: Annotated[str, typer.Option(help="what to do with bad sentences: raise an error, or skip and count them")] = "raise",

@@ -115,7 +115,10 @@ def prune(
     keep: Annotated[str, Option(help="share of the heads to keep: 60%")],
     out: Annotated[Path, Option("--out", "-o", help="folder for the smaller model; it must not exist, or be empty")],
     by: Annotated[
-        str, Option(help="order of removal: importance, drop (measured, head by head), random, or a quantity of --run; with - the highest first")
+        str,
+        Option(
+            help="order of removal: importance, drop (measured, head by head), random, or a quantity of --run; with - the highest first"
+        ),
     ] = "importance",
     run: Annotated[Path | None, Option(help="run of the same model, to order heads by one of its quantities")] = None,
     corpus: Annotated[list[str] | None, Option(help="texts for the order and for the test [default: sampler]")] = None,

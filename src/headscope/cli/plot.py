@@ -40,9 +40,7 @@ def plot(
             help="table2: heads by mention-to-antecedent or antecedent-to-mention [default: mention-to-antecedent, as in the paper]",
         ),
     ] = None,
-    structural: Annotated[
-        Path | None, typer.Option(help="table3: study by headscope probe structural, for the row of that probe")
-    ] = None,
+    structural: Annotated[Path | None, typer.Option(help="table3: study by headscope probe structural, for the row of that probe")] = None,
     bars: Annotated[bool, typer.Option("--bars", help="tenney3: bars of the true label and its strongest rival, as in the paper")] = False,
     embedding: Annotated[str | None, typer.Option(help="clark6, twins: metric, nonmetric or classical scaling [default: metric]")] = None,
     sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,

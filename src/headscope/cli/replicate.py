@@ -24,9 +24,7 @@ _COLOURS = {"same direction": "green", "same order": "green", "in our interval":
 
 
 def replicate(
-    recipe: Annotated[
-        str, typer.Argument(help="clark2019, westera, tenney2019, michel2019, stefanik, hewitt2019, or your own TOML file")
-    ],
+    recipe: Annotated[str, typer.Argument(help="clark2019, westera, tenney2019, michel2019, stefanik, hewitt2019, or your own TOML file")],
     model: Annotated[str, Option(help=MODEL_HELP)] = "mini",
     corpus: Annotated[
         list[str] | None,

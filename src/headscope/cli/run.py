@@ -40,7 +40,9 @@ def run(
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
-    folds: Annotated[int | None, Option(help="cross-fitting folds: each part of the documents scores the best heads of all others [default: 2]")] = None,
+    folds: Annotated[
+        int | None, Option(help="cross-fitting folds: each part of the documents scores the best heads of all others [default: 2]")
+    ] = None,
     preset: Annotated[str | None, Option(help="recommended, paper, or reference (what the released code did)")] = None,
     unit: Annotated[str | None, Option(help="unit of input: sentence, paragraph, document, pair, segment")] = None,
     max_length: Annotated[int | None, Option(help="longest input, in tokens [default: 128]")] = None,
@@ -58,17 +60,19 @@ def run(
     temperature: Annotated[
         float | None, Option(help="with --generate: sample tokens, with --seed, instead of the most probable one [default: 0]")
     ] = None,
-    by: Annotated[
-        str | None, Option(help="column of the documents (genre, label, length): also all tables for each of its values")
-    ] = None,
+    by: Annotated[str | None, Option(help="column of the documents (genre, label, length): also all tables for each of its values")] = None,
     format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not show it")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     allow_unknown: Annotated[
         bool | None, Option("--allow-unknown", help="measure words even if over 30 % of the tokens are unknown to the model")
     ] = None,
-    on_error: Annotated[str | None, Option(help="what to do with bad sentences and texts on which the model fails: raise an error, or skip and count them")] = None,
+    on_error: Annotated[
+        str | None, Option(help="what to do with bad sentences and texts on which the model fails: raise an error, or skip and count them")
+    ] = None,
     replicates: Annotated[int | None, Option(help="bootstrap replicates for intervals [default: 500]")] = None,
-    seed: Annotated[int | None, Option(help="random seed of the bootstrap, of segment construction and of --temperature [default: 0]")] = None,
+    seed: Annotated[
+        int | None, Option(help="random seed of the bootstrap, of segment construction and of --temperature [default: 0]")
+    ] = None,
     batch_tokens: Annotated[int | None, Option(help="tokens per batch [default: 2048, on a GPU 32768]")] = None,
     shard_tokens: Annotated[int | None, Option(help="tokens between two checkpoints [default: 8 batches]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
@@ -78,7 +82,9 @@ def run(
         Option("--map", help="what is measured: attention weights, norm (of what they carry), or value-zeroing [default: weights]"),
     ] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
-    engine: Annotated[str, Option(help="local, processes, or ray: several workers on one machine or many, with identical results")] = "local",
+    engine: Annotated[
+        str, Option(help="local, processes, or ray: several workers on one machine or many, with identical results")
+    ] = "local",
     workers: Annotated[int, Option(help="workers of the engines processes and ray", min=1)] = 2,
     address: Annotated[str | None, Option(help="HOST:PORT of a Ray cluster, or auto [default: start a new Ray]")] = None,
     gpus_per_worker: Annotated[float | None, Option(help="GPUs per Ray worker [default: one, or a share if there are fewer]")] = None,

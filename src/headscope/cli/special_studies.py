@@ -24,12 +24,8 @@ Option = typer.Option
 def importance(
     model: Annotated[str, Option(help=f"{MODEL_HELP}; with its prediction head")] = "mini",
     corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
-    tags: Annotated[
-        str | None, Option(help="tags that the model was trained on: upos, xpos, keyphrases [default: by its labels]")
-    ] = None,
-    unit: Annotated[
-        str | None, Option(help="unit of text: sentence, paragraph, document, pair [default: as the model needs it]")
-    ] = None,
+    tags: Annotated[str | None, Option(help="tags that the model was trained on: upos, xpos, keyphrases [default: by its labels]")] = None,
+    unit: Annotated[str | None, Option(help="unit of text: sentence, paragraph, document, pair [default: as the model needs it]")] = None,
     mask_share: Annotated[float, Option(help="share of the word pieces that a masked model predicts")] = 0.15,
     abs_over: Annotated[
         str, Option(help="gradient norms per example (the paper), per token (its code), or per batch (Hugging Face)")

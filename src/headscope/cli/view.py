@@ -95,12 +95,16 @@ def view(
 
         suffix = suffix_of(out)  # before a model is loaded for nothing
         if options and suffix == "html":
-            raise RunError(f"{next(iter(options)).replace('_', '-')} is only for figures", "Write a figure, as in -o figure.pdf, or omit the option")
+            raise RunError(
+                f"{next(iter(options)).replace('_', '-')} is only for figures", "Write a figure, as in -o figure.pdf, or omit the option"
+            )
         Look(**options)
     elif heads == "all":
         raise RunError("all heads can only be drawn as thumbnails", "Write a page or a figure: -o page.html, -o figure.pdf")
     if relation is not None and sentence is None:
-        raise RunError("a relation can only be marked in an annotated sentence", "Name one: headscope view FILE --sentence 3 --relation obj")
+        raise RunError(
+            "a relation can only be marked in an annotated sentence", "Name one: headscope view FILE --sentence 3 --relation obj"
+        )
     if generate is None and (temperature or seed):
         raise RunError("--temperature and --seed are only for generated text", "Give a number of tokens: --generate 40")
     from headscope.api import load

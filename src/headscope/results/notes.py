@@ -40,13 +40,13 @@ def few_documents(tables: Mapping[str, Table]) -> str:
     few, none = (sum(n < limit for n in counts) for limit in (FEW, FEWEST))
     if not few:
         return ""
-    without = f" {none:,} rest on fewer than {FEWEST} and have neither interval nor p." if none else ""
+    without = f" {none:,} are based on fewer than {FEWEST} and have neither interval nor p." if none else ""
     if few == len(counts):
         most = max(counts)
         of = f"{most} document{'s' * (most != 1)}" if most == min(counts) else f"{most} documents or fewer"
         without = f" Below {FEWEST} there is neither interval nor p." if none == few else without
-        return f"Few documents: all numbers rest on {of}. What holds for so few may not hold for others.{without}"
-    return f"Few documents: {few:,} of {len(counts):,} numbers rest on fewer than {FEW} documents and have wide intervals.{without}"
+        return f"Few documents: all numbers are based on {of}, and may not hold for others.{without}"
+    return f"Few documents: {few:,} of {len(counts):,} numbers are based on fewer than {FEW} documents and have wide intervals.{without}"
 
 
 def _documents(table: Table) -> list[int]:

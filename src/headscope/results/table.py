@@ -69,7 +69,7 @@ class Table:
 
     def _known(self, column: str) -> None:
         if column not in self.columns:
-            raise RunError(f"no column is called {column!r}", choose_from(column, self.columns, "The columns are"))
+            raise RunError(f"there is no column {column!r}", choose_from(column, self.columns, "The columns are"))
 
     def where(self, **values: object) -> Table:
         """The rows in which each named column has the given value: `where(quantity="to_sep", layer=5)`."""

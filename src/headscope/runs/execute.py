@@ -140,9 +140,7 @@ class _Execution:
                 ledger.add(number, states)
             work.tell()
             if failing > failures.MOST:
-                raise RunError(
-                    f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
-                )
+                raise RunError(f"{spec.model} failed on more than {failures.MOST:,} texts", "Check that the model can read this corpus")
         more: dict[str, Any] = {}
         if spec.decoding is not None and ledger.merged is not None:
             written = list(generating.generated_texts(ledger.merged))

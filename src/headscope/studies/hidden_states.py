@@ -228,7 +228,8 @@ def _narrowed(
         return narrow
     if np.isfinite(block).all():
         raise RunError(
-            f"a hidden state of {model.name} is {np.abs(block).max():.3g}, and the largest number in float16 is 65504", "Keep the states as float32"
+            f"a hidden state of {model.name} is {np.abs(block).max():.3g}, and the largest number in float16 is 65504",
+            "Keep the states as float32",
         )
     raise RunError(f"{model.name} gives hidden states that are not numbers for {text.id}", "Load its weights as float32")
 

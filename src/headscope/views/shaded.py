@@ -42,7 +42,7 @@ def page(texts: Sequence[KeywordResult], top: int, signature: str) -> str:
     body = _BODY.format(
         title=_safe(title),
         trained=_safe(texts[0].trained.sentence),
-        key=f"The stronger its shade, the likelier a word is part of a keyphrase: {shades} Underlined: the best phrases, up to {top}.",
+        key=f"The darker the shade, the likelier a word is part of a keyphrase: {shades}  Underlined: the best phrases, up to {top}.",
         sections="\n".join(_section(result, top, number, heading=not single) for number, result in enumerate(texts, 1)),
         signature=_safe(signature),
     )

@@ -32,7 +32,7 @@ class KeywordView:
         if not texts:
             raise RunError("there is no text", "Give at least one")
         if top < 1:
-            raise RunError(f"top is {top}", "Ask for 1 phrase or more")
+            raise RunError(f"top is {top}", "Use 1 phrase or more")
         self.texts, self.finder, self.top = tuple(texts), finder, top
 
     @property

@@ -41,5 +41,5 @@ class LiveView(anywidget.AnyWidget):
         except HeadscopeError as error:
             self.send({**reply, "trouble": str(error)})
         except Exception as error:
-            self.send({**reply, "trouble": f"something went wrong inside headscope ({type(error).__name__})"})
+            self.send({**reply, "trouble": f"an internal error of headscope occurred ({type(error).__name__})"})
             raise

@@ -42,11 +42,11 @@ class Shown(ABC):
 
     def bytes_of(self, head: str) -> bytes:
         """The map of a head that the live view asks for: uint16, row by row."""
-        raise RunError(f"the map of head {head} was not kept")
+        raise RunError(f"the map of head {head} is not in this view")
 
     def influence_of(self, measure: str) -> dict[str, Any]:
         """A measure of influence between the tokens of a text that the live view asks for."""
-        raise RunError(f"influence by {measure} is of one text, and this is none")
+        raise RunError(f"influence by {measure} needs one text, and this view has none")
 
     @cached_property
     def widget(self) -> LiveView:

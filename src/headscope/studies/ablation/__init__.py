@@ -24,7 +24,7 @@ class AblationStudy(Study):
     folder = "ablation"
     spec_class = "AblationSpec"
     work_class = "AblationWork"
-    help = """Switch heads off and measure what the model loses: one by one, all but one, layer by layer, more and more (Michel et al. 2019).
+    help = """Switch heads off and measure the loss: one by one, all but one, layer by layer, more and more (Michel et al. 2019).
 
     headscope ablate --limit 50 --out ABLATED
     headscope ablate --model ./sst2 --corpus dev.tsv --limit 500 --out ABLATED

@@ -44,9 +44,7 @@ class AblationSpec(StudySpec):
         "[default: by what the model does]",
     )
     how: Literal["zero", "mean"] = Field("zero", description="output of a head that is off: zero, or its mean over the texts")
-    tags: Tagging | None = Field(
-        None, description="tags that the model was trained on: upos, xpos, keyphrases [default: by its labels]"
-    )
+    tags: Tagging | None = Field(None, description="tags that the model was trained on: upos, xpos, keyphrases [default: by its labels]")
     unit: Unit | None = Field(None, description="unit of text: sentence, paragraph, document, pair [default: as the model needs it]")
     limit: int | None = Field(120, ge=1, description="texts, drawn from all documents; 0: all of them")
     mask_share: float = Field(0.15, gt=0, le=1, description="share of the word pieces that a masked model predicts")

@@ -275,7 +275,7 @@ def completed(spec: AblationSpec, model: Model, corpus: Corpus, function: bool =
     if model.objective is None or model.objective not in SCORES:
         raise RunError(f"{spec.model} was loaded without its prediction head", "Load it with head=True")
     if (spec.score == OWN) != function:
-        raise RunError("score="own" needs a function, and a function needs score="own"", 'Give both')
+        raise RunError('score="own" needs a function, and a function needs score="own"', "Give both")
     require_length(model, spec)
     if model.objective == "classes" and not corpus.layers({"labels"}):
         problem = f"{spec.model} is a classifier, which is scored on labels, and {', '.join(spec.corpus)} has none"

@@ -79,9 +79,7 @@ class AttentionProbeSpec(StudySpec):
     limit_dev: int | None = Field(None, ge=1, description="sentences to test on; 0: all of them")
     seed: int = Field(0, description="the first seed, also of all random draws")
     batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
-    cache_limit: Annotated[float, Role.NEUTRAL] = Field(
-        8.0, ge=0, description="GiB of maps kept between epochs; more are computed again"
-    )
+    cache_limit: Annotated[float, Role.NEUTRAL] = Field(8.0, ge=0, description="GiB of maps kept between epochs; more are computed again")
 
     @field_validator("dev", "probes")
     @classmethod

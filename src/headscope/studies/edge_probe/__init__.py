@@ -84,7 +84,8 @@ class EdgeProbeStudy(Study):
             "edge_beliefs",
             "probe edge",
             "Decisions that change",
-            "Probabilities of single examples as layers are added; selected automatically: the examples whose decision changes most clearly.",
+            "Probabilities of single examples as layers are added; selected automatically: the examples whose decision changes most "
+            "clearly.",
             choices=("bars",),
             quantity=True,
         ),

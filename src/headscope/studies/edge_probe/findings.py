@@ -1,4 +1,4 @@
-"""What a study by edge probing found, in plain words."""
+"""Findings of a study by edge probing, in sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headscope.results.table import Table, interval
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """The order of tasks, what layers are worth, what the control says, and examples."""
+    """The order of tasks, the gain from layers, the control, and examples."""
     rows = list(tables["edge_tasks"])
     return [*_order(rows), *map(_task, rows), *_control(rows), *_turns(tables)]
 
@@ -42,4 +42,4 @@ def _turns(tables: Mapping[str, Table]) -> Iterator[str]:
         rows = [row for row in table.where(task=task) if row["turn"] != "none"]
         for row in sorted(rows, key=lambda row: row["turn"] != "corrected")[:1]:
             told = f"{row['before']} by layers 0 to {row['before_layer']}, {row['after']} by layers 0 to {row['after_layer']}"
-            yield f"{task}: a decision that is {row['turn']} on the way: {row['text']}: {told}."
+            yield f"Example of {task}, {row['turn']} by later layers: {row['text']}: {told}."

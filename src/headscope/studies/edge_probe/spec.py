@@ -44,7 +44,9 @@ class EdgeSpec(HiddenStatesSpec):
     dev: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         (), description="file to score on; may be repeated [default: part of the documents]"
     )
-    look: Annotated[tuple[str, ...], Role.CONTENT] = Field((), description="file whose targets are shown one by one, with probabilities by layer")
+    look: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        (), description="file whose targets are shown one by one, with probabilities by layer"
+    )
     weights: Weights = Field("trained", description="trained, or random: a control, with all weights but the embeddings redrawn")
     preset: Literal["recommended", "reference"] = Field(
         "recommended", description="recommended, or reference (slow and long, as the paper trains)"

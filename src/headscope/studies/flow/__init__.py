@@ -79,7 +79,8 @@ class FlowStudy(Study):
             "flow_agreement",
             "flow --parts agreement",
             "Attention and gradients",
-            "If influence depended on attention alone, the measures would agree. All entries count, including the influence of each token on itself.",
+            "If influence depended on attention alone, the measures would agree. All entries count, including the influence of each "
+            "token on itself.",
         ),
     )
     compared = (

@@ -66,7 +66,9 @@ def checked(matrices: Matrices, tokens: int) -> int:
             )
     layers = {int(shape[0]) for shape in shapes.values()}
     if len(layers) > 1:
-        raise MeasureError(f"matrices have different numbers of layers: {' and '.join(map(str, sorted(layers)))}", "Give the same layers of each measure")
+        raise MeasureError(
+            f"matrices have different numbers of layers: {' and '.join(map(str, sorted(layers)))}", "Give the same layers of each measure"
+        )
     return layers.pop()
 
 

@@ -23,9 +23,7 @@ class InContextSpec(StudySpec):
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         ("repeats:50",), description="file, folder, 'sampler', or 'repeats:50' (random sequences, twice); may be repeated"
     )
-    chosen_on: Annotated[tuple[str, ...], Role.CONTENT] = Field(
-        ("repeats:50@1",), description="corpus of other texts, to choose heads on"
-    )
+    chosen_on: Annotated[tuple[str, ...], Role.CONTENT] = Field(("repeats:50@1",), description="corpus of other texts, to choose heads on")
     by: Literal["induction", "duplicate", "previous_token", "name_induction", "name_copy"] = Field(
         "induction", description="score to choose heads by: induction, duplicate, previous_token, name_induction, name_copy"
     )

@@ -55,7 +55,9 @@ class InContextWork(Work):
             problem = f"{spec.model} does not predict each next token from those before it, so it has no in-context learning to measure"
             raise RunError(problem, "Use a language model such as mini-decoder or gpt2; a loaded one needs head=True")
         if max(spec.heads) >= self.model.layout.size:
-            raise RunError(f"{max(spec.heads)} heads are to be switched off, but {spec.model} has {self.model.layout.size}", "Name fewer --heads")
+            raise RunError(
+                f"{max(spec.heads)} heads are to be switched off, but {spec.model} has {self.model.layout.size}", "Name fewer --heads"
+            )
         require_length(self.model, spec)
         self._measure = Sequences()
         self._plan = Plan.make([self._measure], self.model.sites)

@@ -81,9 +81,7 @@ def losses(results: Results, kind: str | None = None) -> Drawing:
         saved = axes.secondary_xaxis("top", functions=(partial(_saved, constant), partial(_spent, constant)))
         saved.set_xlabel("Saved beside the share of keywords alone (1/1000 nats per word)", fontsize=pt(8))
         legend_beside(axes, 7)
-        sign(
-            figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: saving not significant", results.signature
-        )
+        sign(figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: saving not significant", results.signature)
     return figure
 
 

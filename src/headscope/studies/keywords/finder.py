@@ -103,7 +103,9 @@ class Finder:
         kept = StateColumns(results.state("whole"))
         lengths = kept.numbers("lengths")
         if not len(lengths):
-            raise RunError(f"{folder} was written by an older version and does not record how long its texts were", "Run it again with --overwrite")
+            raise RunError(
+                f"{folder} was written by an older version and does not record how long its texts were", "Run it again with --overwrite"
+            )
         corpus = ", ".join(Path(name).name for name in settings["corpus"])
         held = ", ".join(Path(name).name for name in settings["dev"] or ())
         tried = f"{row['documents']:,} of {held}" if held else f"each in turn, in {settings['folds']} folds"

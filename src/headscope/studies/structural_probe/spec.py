@@ -45,7 +45,9 @@ class StructuralSpec(HiddenStatesSpec):
     ranks_layer: int | None = Field(None, ge=0, description="layer to test ranks on [default: the best one]")
     baselines: tuple[Baseline, ...] = Field(BASELINES, description="of linear,decay,projection,random; none: no baseline")
     seeds: int = Field(1, ge=1, le=100, description="probes to train of each kind, from different initial weights")
-    scale: Scale | None = Field(None, description="scale vectors and initial matrices to unit size (unit), or leave them (none) [default: unit]")
+    scale: Scale | None = Field(
+        None, description="scale vectors and initial matrices to unit size (unit), or leave them (none) [default: unit]"
+    )
     punct: Punct | None = Field(
         None, description="punctuation by tag and relation (tag), or by the Penn Treebank's tags (ptb) [default: tag]"
     )

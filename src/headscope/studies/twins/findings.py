@@ -82,8 +82,8 @@ class _Findings:
                 if key in self.rows
             ]
             within = percent(self.rows[letter, f"twin_{epsilon:g}"])
-            told.append(f"{within} closer than {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
-        return f"Heads of {model} with a twin in {other}: {', '.join(told)}." if told else ""
+            told.append(f"{within} at a distance below {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
+        return f"Share of heads of {model} with a twin in {other}: {', '.join(told)}." if told else ""
 
     def mutual(self) -> str:
         """How many heads are each other's twins, and the closest of them."""

@@ -233,7 +233,7 @@ class Twins:
         `b`. `twins_summary`: per quantity of all heads.
         """
         if name not in TABLES:
-            raise RunError(f"no table is called {name!r}", choose_from(name, TABLES))
+            raise RunError(f"there is no table {name!r}", choose_from(name, TABLES))
         columns = {"twins": self._heads, "twins_layers": self._layers, "twins_matrix": self._matrix, "twins_summary": self._summary}[name]()
         return Table.of(columns, {"signature": self.signature})
 
