@@ -218,7 +218,7 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
         assert "means of 2 seeds" in svg
     told = sentences(whole, whole.manifest["best_layer"])
     assert len(told) == 3
-    assert re.search(r"Under a linear map of layer \d \(.*\), \d+% of the edges", told[0])
+    assert re.search(r"A linear map of layer \d \(.*\) recovers \d+%.* of the edges", told[0])
     assert "words left to right" in told[0]
     page = write_report(whole, tmp_path / "page.html").read_text()
     assert "Syntax trees in hidden states" in page
@@ -282,7 +282,7 @@ def test_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out), "--device", "cpu"])
     assert result.exit_code == 0, result.output
     assert "BERT-base 7: 79.8" in result.output
-    assert "Under a linear map of layer 7 (what block 7 gives, hidden_states[7])" in result.output
+    assert "A linear map of layer 7 (the output of block 7, hidden_states[7])" in result.output
     assert list(Results.open(out)) == ["summary", "structural", "structural_training", "structural_trees"]
     with pytest.raises(RunError, match="already holds a run"):
         CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out)], catch_exceptions=False)

@@ -219,7 +219,7 @@ def measure(
     a batch, whose padding is cut off; or one or more files (.npz, .safetensors) that hold maps and tokens. Arrays are
     those of NumPy, torch (any float type and device), JAX, or of anything with `__dlpack__` or `__array__`.
 
-    `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation`
+    `roles` (`word`, `cls`, `sep`, `special`), `words` (one number per token, None for special ones), `annotation`
     (headscope Words) and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`,
     `causal`, `replicates`, `seed`, `gallery`, `out` and `overwrite`.
 

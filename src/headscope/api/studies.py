@@ -327,7 +327,7 @@ def replicate(
     resume: bool = False,
     overwrite: bool = False,
 ) -> StudyResult:
-    """A replication of a paper: its steps on the given data, and our number beside each published one, and the differences
+    """A replication of a paper: its steps on the given data, our number beside each published one, and the differences
     (docs/replication.md).
 
     `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus`

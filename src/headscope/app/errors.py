@@ -1,4 +1,4 @@
-"""What a visitor is told when something cannot be had: JSON under /api, a page elsewhere, never a traceback."""
+"""Errors as a visitor gets them: JSON under /api, a page elsewhere, never a traceback."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class RunCache(Generic[T]):
 
 
 class ServedRuns:
-    """Runs by name, opened again when their folder was written anew.
+    """Runs by name, opened again when their folder was rewritten.
 
     Pages are made one at a time, apart from the requests that wait for them, and the last few are kept.
     """
@@ -87,7 +87,7 @@ class ServedRuns:
         return results
 
     def describe(self) -> list[dict[str, Any]]:
-        """The runs as the index lists them; one that is being written anew as it was."""
+        """The runs as the index lists them; one that is being rewritten is listed as it was."""
         for name in self._runs:
             with suppress(Refusal):
                 self[name]

@@ -94,7 +94,7 @@ class SentTexts:
         heads = {str(head): head for head in model.layout.ids()}
         maps = look(model, reading.encoded) if self._fits(reading.encoded, len(heads)) else None
         data = text_data(model, reading, rank(model, reading.encoded, maps)[:1], {})
-        del data["maps"]  # they are asked for one by one
+        del data["maps"]  # they are requested one by one
         data["influence"] = {"measures": offered(), "missing": {}, **first_shown((), ())}
         if decoding is not None:
             data |= {"signature": f"{data['signature']}|{decoding.signature}"}

@@ -16,7 +16,7 @@ _DRIVER = Path("/proc/driver/nvidia/gpus")  # where the driver of NVIDIA lists i
 
 
 def print_version(wanted: bool) -> None:
-    """Print the versions and end, if that is what was asked for."""
+    """Print the versions and exit, if `wanted`."""
     if wanted:
         typer.echo("\n".join(lines()))
         raise typer.Exit

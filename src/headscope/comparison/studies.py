@@ -27,8 +27,8 @@ _CLAIMS = ComparedTable("claims", ("id",), {"value": BOUNDS}, "our number for ea
 def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False) -> Comparison:
     """What studies of one kind have in common, and how it differs.
 
-    Where they keep what they compared of each document, differences are resampled by document and have intervals of
-    their own; else intervals are those of each study, and no more is said of a difference than whether they meet.
+    If studies keep values per document, differences are resampled by document and have intervals; else intervals are
+    those of each study, and a difference is marked if they do not overlap.
     """
     chosen = chosen_pairs(len(studies), to, pairs)
     kinds = dict.fromkeys(study.study or "run" for study in studies)

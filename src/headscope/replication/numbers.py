@@ -54,7 +54,7 @@ def within_layers(
     """The two-sided p of a correlation over heads: heads are permuted within their layers, each layer less its own
     mean.
 
-    What all heads of a layer share is left out, since neighbouring layers are alike for reasons of their own. NaN if
+    What all heads of a layer share is removed, since neighbouring layers are alike for other reasons. NaN if
     no layer has two heads that differ.
     """
     number = {layer: place for place, layer in enumerate(dict.fromkeys(layers))}

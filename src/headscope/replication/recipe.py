@@ -235,7 +235,7 @@ class Recipe(_Part):
 
 
 def _spread(claim: object) -> list[object]:
-    """A claim, or one per `cases`: a case gives names for the claim's braces, and fields of its own."""
+    """A claim, or one per `cases`: a case gives names for the claim's braces, and its further fields."""
     if not isinstance(claim, dict) or not isinstance(claim.get("cases"), list):
         return [claim]
     common = {name: value for name, value in claim.items() if name != "cases"}

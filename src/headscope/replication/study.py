@@ -275,6 +275,6 @@ def corpora_by_role(corpora: Sequence[str]) -> dict[str, list[str]]:
 
 
 def usual_folder(recipe: str | Path, model: str, corpora: Mapping[str, Sequence[str]]) -> Path:
-    """Where results go if nobody says."""
+    """The folder of the results, if no --out is given."""
     first = next((paths[0] for paths in corpora.values() if paths), "sampler")
     return default_folder(str(recipe), model, first)

@@ -161,7 +161,7 @@ class Folder:
         return manifest
 
     def expect(self, manifest: Mapping[str, Any]) -> None:
-        """An error if `run.json` is of another run, but for what it passed over: a gallery may still be made, or fail.
+        """An error if `run.json` is of another run, except for what it skipped: a gallery may still be made, or fail.
 
         A new run replaces it first and writes it last, so what was read before belongs to this one.
         """

@@ -138,7 +138,7 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
     """The labels of the heads of one model, by its runs. What several runs measured is taken from the first of them.
 
     A label holds if its value is above its threshold and baseline, with a p below .05 after Holm's correction for all
-    heads and labels together. Where no number has an interval, for want of documents or replicates, labels are those
+    heads and labels together. If no number has an interval, for lack of documents or replicates, labels are those
     of the values alone, and `certain` is False. `measures` are those that are read, by default all.
     """
     _check_same_model(runs)

@@ -248,7 +248,7 @@ class Results(Mapping[str, Table]):
         return self.special_tokens.spelled(text)
 
     def of_heads(self) -> dict[str, Table]:
-        """The tables that have a row a head and quantity."""
+        """The tables with one row per head and quantity."""
         return {name: self[name] for name in self if {"head", "quantity"} <= set(self[name].columns)}
 
     def __getitem__(self, name: str) -> Table:

@@ -120,7 +120,7 @@ class SliceTables(Mapping[str, Table]):
 
 
 class SliceStates(Mapping[str, State]):
-    """The states of one slice, read when they are asked for."""
+    """The states of one slice, read on demand."""
 
     def __init__(self, results: Results, value: str) -> None:
         self._results, self._value = results, value

@@ -78,7 +78,7 @@ class Specification(BaseModel):
 
 
 def _plain(value: Any) -> Any:
-    """A value to compare: of measures with options the names, since the options have parts of their own."""
+    """A value to compare: of measures with options the names, since the options are separate parts."""
     return tuple(value) if isinstance(value, dict) else value
 
 

@@ -178,7 +178,7 @@ class _Execution:
             return attach_gallery(results, plan, sampled, self.runner.look, spec.word_rows or "mean") if self.gallery else results
 
     def _with_gallery(self, results: Results) -> Results:
-        """A finished run with the gallery that it lacks. The corpus is read again; no number is computed anew."""
+        """A finished run with the gallery that it lacks. The corpus is read again; no number is computed again."""
         assert results.path is not None
         sampled = samples(self.spec, self.runner, self.gallery)
         for _ in RunWork(self.corpus, self.runner.model, self.spec, sampled, lambda shard: True, self.progress):

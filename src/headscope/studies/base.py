@@ -211,7 +211,7 @@ class Study:
 
     @property
     def spec(self) -> type[StudySpec]:
-        """Its settings, imported when they are asked for."""
+        """Its settings, imported on demand."""
         spec: type[StudySpec] = self._imported("spec", self.spec_class)
         return spec
 

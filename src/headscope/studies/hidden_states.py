@@ -86,7 +86,7 @@ class Shards:
             file.flush()
             os.fsync(file.fileno())
         with self._sums.open("ab") as file:
-            file.write(f"\n{number} {zlib.crc32(data)}\n".encode("ascii"))  # a line of its own, whatever was cut off before it
+            file.write(f"\n{number} {zlib.crc32(data)}\n".encode("ascii"))  # on a new line, whatever was cut off before it
 
     def _checksum(self, file: int, number: int) -> int | None:
         """The checksum of a shard as it lies on disk; None if it is cut off."""

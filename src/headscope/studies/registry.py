@@ -23,7 +23,7 @@ _CLASSES = {
 
 
 class _Registry(Mapping[str, Study]):
-    """Studies by their names in run.json, each imported when it is asked for."""
+    """Studies by their names in run.json, each imported on demand."""
 
     def __init__(self, classes: Mapping[str, str]) -> None:
         self._classes = dict(classes)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Maps = Mapping[HeadId, Float[np.ndarray, "query key"]]
 
 WHY = "of all heads, it links distant words most clearly"  # why a head that nobody named is shown first
-ROOM = 8_000_000  # bytes of maps that a page may hold unless more are asked for by name
+ROOM = 8_000_000  # bytes of maps that a page may hold unless more are named
 OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to choose from
 
 
@@ -41,7 +41,7 @@ OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to
 class LoadedText:
     """The maps of a text that are at hand. `note` says what is left out, "" if nothing is."""
 
-    order: tuple[HeadId, ...]  # the heads that were asked for, or those that link far words most clearly first
+    order: tuple[HeadId, ...]  # the heads that were named, or those that link far words most clearly first
     maps: Maps
     note: str
 
@@ -146,7 +146,7 @@ def offered(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
 
 
 def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> dict[str, Any]:
-    """The measures that a page holds: those asked for, and those of one forward pass that fit into `room` bytes."""
+    """The measures that a page holds: those named, and those of one forward pass that fit into `room` bytes."""
     asked = tuple(asked)
     held: dict[Kind, Any] = {}
     missing: dict[Kind, str] = {}

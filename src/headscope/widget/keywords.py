@@ -25,7 +25,7 @@ TOP = 15
 class KeywordView:
     """The keywords of texts. In a notebook the text is shaded by weight; `save` writes a page or a picture.
 
-    `finder` finds more in other texts without learning anew: `hs.keywords(other, learned=found.finder)`.
+    `finder` finds phrases in other texts without training again: `hs.keywords(other, learned=found.finder)`.
     """
 
     def __init__(self, texts: Sequence[KeywordResult], finder: Finder, top: int = TOP) -> None:
@@ -96,7 +96,7 @@ class KeywordView:
         return save_view(path, self.page, self.plot, options)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which can run nothing."""
+        """The page in a separate frame, which can run nothing."""
         words = sum(len(text.document.words) for text in self.texts)
         height = min(260 + 2 * words + 26 * sum(min(self.top, len(text.phrases)) for text in self.texts), 900)
         style = f"width:100%;height:{height}px;border:0;resize:vertical;overflow:auto"

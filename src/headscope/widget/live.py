@@ -13,7 +13,7 @@ from headscope.views.page import bundle
 
 
 class LiveView(anywidget.AnyWidget):
-    """The views' bundle with its data. Maps that the data do not hold are asked for one by one, and sent as bytes."""
+    """The views' bundle with its data. Maps that the data do not hold are requested one by one, and sent as bytes."""
 
     _esm = bundle()
     data = traitlets.Dict().tag(sync=True)

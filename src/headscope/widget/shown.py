@@ -58,7 +58,7 @@ class Shown(ABC):
         return LiveView(plain(self.data()), self.bytes_of, self.influence_of)
 
     def _repr_html_(self, lazy: bool = False) -> str:
-        """The page in a frame of its own, which can run scripts and save files, and reach nothing around it; a `lazy`
+        """The page in a separate frame, which can run scripts and save files, and reach nothing around it; a `lazy`
         frame is loaded when it is scrolled to.
         """
         page = self.frame_page() if live() else self.page()

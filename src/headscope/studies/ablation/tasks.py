@@ -33,7 +33,7 @@ def task_correlations(studies: Sequence[Results]) -> Table:
     """Correlation of what is lost without each head in two studies, for all pairs of studies and by kind of attention:
     above 0, what is missed is the same.
 
-    `p` is that of a permutation test, which deals out the heads' losses anew.
+    `p` is that of a permutation test, which permutes the heads' losses.
     """
     tasks = losses(studies)
     kinds = dict.fromkeys(kind for kind, _, _ in next(iter(tasks.values())))

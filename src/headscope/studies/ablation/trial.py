@@ -99,7 +99,7 @@ class Trial:
 
     @cached_property
     def whole_passes(self) -> str | None:
-        """Why each set of gates takes a pass through all layers; None if it takes less, or a search of its own."""
+        """Why each set of gates takes a pass through all layers; None if it takes less, or a separate search."""
         return None if self.spec.score in SCORES["translation"] else why_not(self.model)
 
     def passes(self, cuts: Sequence[Cut]) -> list[float]:
@@ -246,7 +246,7 @@ def reference(text: Encoded) -> str:
 
 
 def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None) -> Answering:
-    """What translates texts under each cut, and counts for a score; every cut takes a search of its own."""
+    """What translates texts under each cut, and counts for a score; every cut takes a separate search."""
 
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
         score = make_score(name, references=[reference(text) for text in texts])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FlowStudy(Study):
-    """How much words bear on each other, and what that is associated with."""
+    """Influence between words, and what it is associated with."""
 
     name = "flow"
     verb = "flow"

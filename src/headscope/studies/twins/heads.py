@@ -68,7 +68,7 @@ class Heads:
 
 class Nearest(NamedTuple):
     """On the data and in every replicate: how far each head of one model is from its twin in the other, which that
-    is, and how far it is from the nearest head of its own model.
+    is, and how far it is from the nearest other head of its model.
     """
 
     twin: Float64[np.ndarray, "replicate+1 head"]
