@@ -264,7 +264,7 @@ def test_taggers_need_tags(tmp_path: Path) -> None:
         execute("ablation", {"tags": "upos"}, model=model, corpus=MANY)
     some = Corpus.of([*CORPUS, replace(next(iter(bare)), id="none")])
     found = execute("ablation", {"parts": ["layers"], "replicates": 0}, model=model, corpus=some)
-    assert found.manifest["dropped"] == ["1 texts without a keyphrase in them left out (first: none)"]
+    assert found.manifest["dropped"] == ["1 texts without a keyphrase skipped (first: none)"]
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
@@ -361,7 +361,9 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="nothing to ablate on"):
         execute("ablation", SETTINGS, model=model, corpus=Corpus.of([]))
     one = execute("ablation", {**SETTINGS, "parts": ["pruning"]}, model=model, corpus=Corpus.of(list(CORPUS)[:1]))
-    assert one.manifest["notes"] == ["pruning: orders were found on the texts they were tried on, which flatters: too few documents"]
+    assert one.manifest["notes"] == [
+        "pruning: too few documents to split, so orders were found and tested on the same texts (selection bias)"
+    ]
     with pytest.raises(RunError, match="batch_texts = 0"):
         REGISTRY["ablation"].make({"batch_texts": 0})
     with pytest.raises(RunError, match="none twice"):

@@ -58,7 +58,7 @@ def test_a_smaller_model_from_the_command_line(tmp_path: Path, by: str) -> None:
     options = ["prune", str(model), "--keep", "50%", "--by", by, "--corpus", str(table), "--out", str(out)]
     done = CliRunner().invoke(app, options, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert "what it scores on documents that had no say in the choice" in done.output
+    assert "scores on documents that were not used for the choice" in done.output
     smaller = hs.load(out, head=True)
     assert smaller.layout.size == 6
     assert smaller.pruning is not None
@@ -78,7 +78,7 @@ def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
     assert values.tolist() == run["entropy"].table.where(quantity="entropy")["value"]
     settings = {"run": str(folder), "by": ["entropy", "-entropy"], "steps": 2, "orders": 0, "parts": ["pruning"], "replicates": 0}
     study = execute("ablation", {**settings, "reestimate": True}, model=model, corpus=CORPUS)
-    assert list(dict.fromkeys(study["pruning"]["order"])) == ["importance", "importance, estimated anew", "entropy", "-entropy"]
+    assert list(dict.fromkeys(study["pruning"]["order"])) == ["importance", "importance, re-estimated", "entropy", "-entropy"]
     assert study["pruning"].where(order="entropy", heads=6)["score"] != study["pruning"].where(order="-entropy", heads=6)["score"]
     ends = [row["score"] for row in study["pruning"] if row["heads"] == 12]
     assert ends == pytest.approx([ends[0]] * 4), "in whatever order, in the end all are gone"
@@ -127,7 +127,7 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     assert shown[:, 1].tolist() == pytest.approx([-100 * value / base for value in other["ablation"]["difference"]]), "a loss is positive"
     done = CliRunner().invoke(app, ["compare", *names, "--change", "-o", str(tmp_path / "change.svg")])
     assert "lost without the head (%)" in (tmp_path / "change.svg").read_text(), done.output
-    assert "--change is for a figure" in str(CliRunner().invoke(app, ["compare", *names, "--change"]).exception)
+    assert "--change is only for figures" in str(CliRunner().invoke(app, ["compare", *names, "--change"]).exception)
     assert all(name in drawn for name in ("one (1)", "other", "one (3)"))
     for wrong, said in (([*names[:1]], "nothing to compare"), ([*names, "--quantity", "entropy"], "Leave out --quantity")):
         assert said in str(CliRunner().invoke(app, ["compare", *wrong]).exception)

@@ -181,7 +181,7 @@ def test_refusals(nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: py
     assert made.read_text() == before  # nothing half-written takes its place
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
     told = run("annotate", tmp_path / "bad.jsonl", "--pipeline", pipeline, "--out", made, "--overwrite", "--on-error", "skip")
-    assert "mind: 1 lines skipped" in told
+    assert "warning: 1 lines skipped" in told
 
 
 def test_documents_with_trees_are_refused(nlp: Language) -> None:

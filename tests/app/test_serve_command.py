@@ -44,7 +44,7 @@ def test_folders_that_hold_no_run(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad" / "run.json").write_text("{")
     said: list[str] = []
     assert list(find_runs([tmp_path], said.append)) == ["good"]
-    assert said[0].startswith("passed over: ")
+    assert said[0].startswith("skipped: ")
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_what_is_not_there_is_said(client: TestClient) -> None:
     assert "There is no such run here" in page
     assert "first, crossed" in html.unescape(page)
     told = client.get("/api/runs/second").json()
-    assert told["error"] == "there is no such run here"
+    assert told["error"] == "there is no such run"
     assert client.get("/api/nothing").json()["error"] == "there is nothing at this address"
     assert "There is nothing at this address" in client.get("/nothing").text
 

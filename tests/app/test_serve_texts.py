@@ -234,9 +234,9 @@ def test_bodies_that_say_nothing(client: TestClient, body: bytes) -> None:
 
 
 def test_what_is_no_json_is_said_so_that_a_person_understands(client: TestClient) -> None:
-    for body, said in [(b"{", "what was sent is not valid JSON"), (b"[]", "a JSON object is expected, sent as application/json")]:
+    for body, said in [(b"{", "the request is not valid JSON"), (b"[]", "a JSON object is expected, sent as application/json")]:
         answer = client.post("/api/texts", content=body, headers={"Content-Type": "application/json"})
-        assert answer.json() == {"error": said, "remedy": "/docs says what is expected"}
+        assert answer.json() == {"error": said, "remedy": "/docs describes what is expected"}
 
 
 def test_a_form_is_not_json(client: TestClient) -> None:
@@ -251,7 +251,7 @@ def test_old_texts_are_forgotten(start: Start) -> None:
     assert len(set(ids)) == 3
     answer = client.get(f"/api/texts/{ids[0]}/heads/1-1")
     assert answer.status_code == 404
-    assert answer.json()["error"] == "there is no such text here, or it was sent too long ago"
+    assert answer.json()["error"] == "the server does not have this text, or not any more"
     assert answer.json()["remedy"] == "Send the text again"
     fetch(client, ids[1], "1-1")
     assert send(client, "a cat")["id"] == ids[0]  # the same text has the same address again

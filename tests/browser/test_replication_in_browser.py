@@ -40,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False)])
 def test_it_can_be_read_by_everyone(page: str, width: int, dark: bool, visitor: Visitor) -> None:
     shown = visitor.open(page, width=width, dark=dark, offline=True, drawn=False)
-    assert shown.locator("h1").inner_text() == "Clark et al. 2019, done again with mini"
+    assert shown.locator("h1").inner_text() == "Replication of Clark et al. 2019 with mini"
     assert shown.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     rows = shown.locator("#claims tbody tr:not(.group)")
     assert rows.count() == len(read_recipe("clark2019")[0].claims)

@@ -68,18 +68,18 @@ def test_sentences_say_what_can_be_worked_out_by_hand(folder: Path) -> None:
     within, between = matrix[upper & same].mean(), matrix[upper & ~same].mean()
     said = layers_sentence(run.results, "encoder")
     # Of the 20 ways to choose three of six heads two leave layers as they are (p = 0.1), so that nothing is sure.
-    assert said.startswith("Heads of one layer are a little closer to each other than to heads of other layers, though no more than")
+    assert said.startswith("Heads of one layer are not significantly closer to each other than to heads of other layers: ")
     assert f"{within:.3f} [{within:.3f} {within:.3f}] nats within layers and {between:.3f} [" in said
     assert f"a difference of {between - within:.3f}" in said
     p = next(row["p"] for row in run.results["distances_structure"] if row["quantity"] == "difference")
     assert 0.08 < p < 0.12
     assert f"(p {p_value(p)}, permutation test)" in said
     assert twins_sentence(run.results, "encoder") == (
-        "Near-duplicates: of 6 heads, these have another one so close: 4 [4 4] closer than 0.02, 4 [4 4] closer than 0.05, "
-        "4 [4 4] closer than 0.1 nats."
+        "4 [4 4] of 6 heads have a near-duplicate (distance < 0.02 nats), 4 [4 4] at distance < 0.05, 4 [4 4] at distance < 0.1."
     )
     assert (
-        pairs_sentence(run.results, "encoder", 2) == "Most alike are 1-1 and 1-2 (0.000 [0.000 0.000]), 2-1 and 2-2 (0.000 [0.000 0.000])."
+        pairs_sentence(run.results, "encoder", 2)
+        == "The most similar pairs of heads are 1-1 and 1-2 (0.000 [0.000 0.000]), 2-1 and 2-2 (0.000 [0.000 0.000])."
     )
 
 
@@ -121,7 +121,7 @@ def test_the_command_tells_everything(folder: Path) -> None:
     assert text.startswith("6 heads of encoder attention, 60 rows; Jensen-Shannon divergences in nats\n")
     assert layers_sentence(run.results, "encoder") in text
     assert twins_sentence(run.results, "encoder") in text
-    assert "Closer than 0.01: 4 of 6 heads have a twin\n  1-1 1-2\n  2-1 2-2\n" in text
+    assert "4 of 6 heads have a near-duplicate (distance < 0.01)\n  1-1 1-2\n  2-1 2-2\n" in text
     assert "the 3 closest pairs" in text
     assert "1  3 heads, silhouette " in text
     assert ": 3 [SEP]\n     1-1 1-2 1-3\n" in text

@@ -194,7 +194,7 @@ def test_inspect_and_doctor() -> None:
     assert "layer by layer" in text
     assert f" {4 * 2 * 200 * 200 * 12 / 1e6:.1f} MB" in text, "one layer's maps"
     assert "encoder.layer.11.attention.self" in text
-    assert call("doctor").strip().endswith("all is well")
+    assert call("doctor").strip().endswith("no problem was found")
 
 
 def test_corpus_stats_and_check(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_the_format_named_is_stronger_than_the_ending(folder: Path, tmp_path: Pa
             ["show", "RUN", "tokens", "--format", "xlsx"],
             "format 'xlsx' is unknown. Use one of csv, tsv, json, markdown, latex, parquet, arrow",
         ),
-        (["show", "RUN", "-o", "tokens.csv"], "no table is named. Name one of tokens"),
+        (["show", "RUN", "-o", "tokens.csv"], "no table was named. Name one of tokens"),
         (["compare", "RUN", "RUN", "--format", "xlsx"], "format 'xlsx' is unknown"),
     ],
 )

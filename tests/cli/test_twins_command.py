@@ -61,7 +61,7 @@ def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
     with pytest.raises(HeadscopeError, match="already holds a run"):
         call(small, small, *options, "-o", folder)
     call(small, small, "--max-length", 60, "--limit", 6, "--replicates", 0, "-q", "-o", tmp_path / "other")
-    assert "how near twins are, and how many heads have one" in call(folder, tmp_path / "other", verb="compare")
+    assert "distances of twins, and how many heads have one" in call(folder, tmp_path / "other", verb="compare")
 
 
 def test_quiet_prints_warnings_alone(small: Path, tmp_path: Path) -> None:

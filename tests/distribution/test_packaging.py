@@ -41,7 +41,7 @@ def test_the_device_is_named_if_torch_and_the_driver_know_one(tmp_path: Path, mo
     (tmp_path / "0000:01:00.0" / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 74\n")
     monkeypatch.setattr(command, "_built_for_gpu", lambda: True)
     assert command.device(tmp_path) == "cuda (NVIDIA H200)"
-    assert re.fullmatch(r"cpu \(\d+ processors; headscope doctor asks torch for others\)", command.device(tmp_path / "none"))
+    assert re.fullmatch(r"cpu \(\d+ processors; headscope doctor lists others\)", command.device(tmp_path / "none"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert re.fullmatch(r"cpu \(\d+ processors\)", command.device(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")

@@ -32,7 +32,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
     [
         ("michel1", ["loss without the head", "loss of the whole model: ", "Framed: p", "3 texts"]),
         ("histogram", ["Heads", "minus with it"]),
-        ("michel3", ["Heads switched off", "by importance", "by measured loss", "by chance"]),
+        ("michel3", ["Heads switched off", "by importance", "by measured loss", "at random"]),
         ("importance", ["Importance, from gradients", "how much worse without the head"]),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.StudyResult, tmp_p
     flow = hs.flow("mini", "sampler", measures=["A"], parts=["trees"], limit=3, replicates=10)
     run = hs.run("mini", "sampler", ["entropy"], limit=3, replicates=0, gallery=0)
     both = run.report(tmp_path / "page.html", [flow, study]).read_text(encoding="utf-8")
-    assert both.index('id="study-1"') < both.index("How words bear on each other", both.index('id="study-1"')) < both.index('id="study-2"')
+    assert both.index('id="study-1"') < both.index("Influence between words", both.index('id="study-1"')) < both.index('id="study-2"')
     assert str(hs.open_study(study.results.path or "")) == str(study)
 
 
@@ -89,19 +89,19 @@ def test_sentences_by_hand() -> None:
         }
     )  # fmt: skip
     harmed, helped = sentences({"ablation": ablation}, "loss")
-    assert harmed == "1 of 3 heads are missed when they alone are switched off (p < 0.01, loss): 1-1 (+0.25)."
-    assert helped == ("Without one other head the model is better. Corrected for looking at 3 heads (Holm, p < .05), 2 make a difference.")
+    assert harmed == "For 1 of 3 heads, loss is worse when the head alone is switched off (p < 0.01): 1-1 (+0.25)."
+    assert helped == "For one other head it is better (p < 0.01). Corrected for 3 tests (Holm), 2 heads make a difference (p < .05)."
     assert "1-2 (-0.5)" in sentences({"ablation": ablation}, "accuracy")[0]
     nothing = {"p": [math.nan] * 3, "p_holm": [math.nan] * 3, "documents": [2] * 3}
     untested = Table.of({name: ablation[name] for name in ablation.columns} | nothing)
     assert sentences({"ablation": untested}, "loss") == [
-        "Whether a head is missed was not tested: 2 documents: intervals and p values need 6 or more."
+        "The effect of single heads was not tested: 2 documents: intervals and p values need 6 or more."
     ]
     prunable = Table.of(
         {"order": ["importance", "random 1", "random 2"], "share": [0.4, 0.1, 0.2], "base": [1.0] * 3, "tolerance": [0.01] * 3}
     )
     assert sentences({"prunable": prunable}, "accuracy") == [
-        "Heads that can go together before accuracy is worse by 1% of itself: 40% by importance, 15% in an order of chance."
+        "Share of heads that can be removed before accuracy is worse by 1% of its value: 40% in order of importance, 15% in random order."
     ]
 
 

@@ -71,7 +71,7 @@ def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.Stu
 def test_a_page_and_the_study_opened_again(study: hs.StudyResult) -> None:
     text = study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 3
-    assert "What all heads together know of syntax" in text
+    assert "Syntax in the attention of all heads" in text
     assert "A weighted sum of all heads finds the governors of" in text
     again = hs.open_study(study.results.path or "")
     assert str(again) == str(study)

@@ -167,5 +167,5 @@ def test_folds_are_an_option_of_a_run() -> None:
         "tokens": {},
         "pronouns": {"folds": 3},
     }
-    with pytest.raises(RunError, match="--folds is for measures that choose best heads"):
+    with pytest.raises(RunError, match="--folds is only for measures that choose best heads"):
         _settings(None, {}, "tokens", [], 5)

@@ -76,7 +76,7 @@ def test_a_run_is_no_study(study: hs.StudyResult, tmp_path: Path) -> None:
     both = page(run.results, [study.results])
     assert both.count("data:image/svg+xml;base64") == 4
     assert "Every head" in both
-    assert "How words bear on each other" in both
+    assert "Influence between words" in both
 
 
 def test_a_page_of_its_own(study: hs.StudyResult) -> None:
@@ -99,17 +99,17 @@ def test_sentences_by_hand() -> None:
     }  # fmt: skip
     sure = sentences({"flow_coreference_headline": Table.of(row)})
     assert sure == [
-        "From a noun to a later pronoun, attention (A) is 25% higher if both mean the same thing than if not, with distance taken out "
-        "(d = 0.50, t = 3.90, p < .001 over 42 pairs)."
+        "Influence from a noun to a later pronoun, by attention (A), is 25% higher between mentions of the same entity than between "
+        "others, controlling for distance (d = 0.50, t = 3.90, p < .001 over 42 pairs)."
     ]
     unsure = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.01, 0.02, 0.25]})})
     assert unsure == [
-        "From a noun to a later pronoun, attention (A) is not surely higher or lower if both mean the same thing than if not, with "
-        "distance taken out (d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .250 over 8 documents)."
+        "Influence from a noun to a later pronoun, by attention (A), is not significantly higher or lower between mentions of the same "
+        "entity than between others, controlling for distance (d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .250 over 8 documents)."
     ]
     few = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.01, 0.02, float("nan")], "documents": [9, 7, 3]})})
     assert few[0].endswith("p < .001 over 42 pairs; 3 documents: intervals and p values need 6 or more).")
-    assert "not surely higher or lower" in few[0]
+    assert "not significantly higher or lower" in few[0]
     assert "too few to test" in sentences({"flow_coreference_headline": Table.of({**row, "p": [0.078, 0.033, float("nan")]})})[0]
 
 

@@ -76,4 +76,4 @@ def test_what_is_said_is_what_the_tables_say(study: Results, tmp_path: Path) -> 
     assert [figure["name"] for figure in section["figures"]] == ["keywords", "keyword_losses", "keyword_curves", "keyword_scores"]
     assert study.path is not None
     hs.open_study(study.path).report(tmp_path / "page.html")
-    assert "What is important in a text" in (tmp_path / "page.html").read_text()
+    assert "Keyphrases from attention" in (tmp_path / "page.html").read_text()

@@ -43,8 +43,8 @@ def test_habits_and_focus_of_planted_heads() -> None:
     # Layer 1: an even first row of five (ln 5 / 5) and rows of one token; layer 2 is even.
     broad, narrow = np.log(5), np.log(5) / 5 / 2
     assert lines[2] == (
-        f"Attention is broadest in layer 2 (entropy {broad:.2f} nats, as if spread over 5 tokens) and most focused in layer 1 "
-        f"({narrow:.2f} nats, as if spread over 1 token); even attention would have {broad:.2f} nats."
+        f"Attention is broadest in layer 2 (entropy {broad:.2f} nats, effectively 5 tokens) and most focused in layer 1 "
+        f"({narrow:.2f} nats, effectively 1 token); even attention would have {broad:.2f} nats."
     )
 
 
@@ -54,13 +54,13 @@ def test_nothing_is_said_of_what_was_not_measured() -> None:
     assert line.startswith("None of 2 heads gives more than half of its attention to the ")
     assert {part for part in ("previous", "next", "itself", "[SEP]", "[CLS]", "commas") if part in line} == {"previous", "next", "itself"}
     one_layer = hs.measure(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"], ["entropy"])
-    assert sentences(one_layer.results) == ["Nothing is measured here that can be said in a sentence: see the tables."]
+    assert sentences(one_layer.results) == ["This run has no finding that fits into a sentence: see the tables."]
 
 
 def test_layers_that_print_alike_are_called_alike() -> None:
     even = hs.measure(np.full((2, 2, 3, 3), 1 / 3), ["a", "b", "c"], ["entropy"])
     assert sentences(even.results) == [
-        "Attention is equally broad in all layers (entropy 1.10 nats, as if spread over 3 tokens; even attention: 1.10)."
+        "Attention is equally broad in all layers (entropy 1.10 nats, effectively 3 tokens; even attention: 1.10)."
     ]
 
 

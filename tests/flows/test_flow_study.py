@@ -121,7 +121,7 @@ def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) ->
     for settings, message in (
         ({"corpus": str(bare), "parts": ["trees"]}, "trees needs trees, and .* has none.*leave trees out of --parts"),
         ({"corpus": str(bare), "parts": ["coreference"]}, "coreference needs mentions"),
-        ({"parts": ["agreement"], "measures": ["A"]}, "agreement compares measures, and there is one"),
+        ({"parts": ["agreement"], "measures": ["A"]}, "agreement compares measures, and only one was requested"),
         ({"max_length": 1000}, "max_length is 1000, but mini ends at"),
     ):
         with pytest.raises(RunError, match=message):

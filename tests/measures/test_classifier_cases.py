@@ -48,7 +48,7 @@ def test_one_document_has_its_n_and_no_choice() -> None:
     assert row["n"] == 1
     assert np.isnan(row["value"])
     assert not np.isnan(row["in_sample"])
-    assert "cannot be halved" in render(draw("table1", run.results), "svg").decode()
+    assert "cannot be split" in render(draw("table1", run.results), "svg").decode()
 
 
 def test_a_label_of_two_documents_is_halved_whatever_the_others_do() -> None:

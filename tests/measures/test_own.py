@@ -189,7 +189,7 @@ def test_a_worker_is_told_where_to_look(file: Path) -> None:
 
 def test_what_was_typed_in_cannot_be_sent() -> None:
     typed = type("Typed", (_Taken,), {"name": "typed", "__module__": "__main__"})
-    with pytest.raises(MeasureError, match="Typed is only known here"):
+    with pytest.raises(MeasureError, match="Typed is only known to this process"):
         hs.run("mini", "sampler", [dataclass(frozen=True, kw_only=True)(typed)], engine="processes", gallery=0)
 
 

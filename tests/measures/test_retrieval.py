@@ -191,7 +191,7 @@ def test_heads_of_the_embedded_model_retrieve_and_those_of_random_weights_do_not
     assert sentence.startswith("Retrieval: ")
     assert f"7-4 ({rows['7-4']['value']:.2f} [" in sentence
     assert f"to another passage {other['7-4']['value']:.2f}" in sentence
-    assert retrieval_sentences(control)[0].startswith("Retrieval: no head attends clearly from the question")
+    assert retrieval_sentences(control)[0].startswith("Retrieval: no head significantly attends from the question")
 
 
 def test_the_part_of_a_text_that_is_shown_holds_its_question(mini_decoder: Model) -> None:

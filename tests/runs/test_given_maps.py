@@ -97,7 +97,7 @@ def test_documents_are_what_intervals_resample() -> None:
         ({"attention": MAPS[:0]}, r"shape \(0, 1, 5, 5\)"),
         ({"attention": MAPS * np.array([1, 1, 1, 1, 0])[:, None]}, "holds no weight at all"),
         ({"attention": [], "tokens": [TOKENS]}, "1 tokens for 0 texts"),
-        ({"tokens": None}, "maps without tokens"),
+        ({"tokens": None}, "maps were given without tokens"),
         ({"words": [None, 0, 1, 0, None], "measures": {"entropy": {"level": "word"}}}, "word 0 goes on after another word"),
         ({"words": [None, 0.5, 1, 2, None]}, "word number 0.5"),
         ({"annotation": [Word("one")]}, "annotation of 1 words for 3 words"),

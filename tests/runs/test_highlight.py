@@ -106,7 +106,7 @@ def test_relations_of_an_annotated_sentence(tree: Encoded, text: Encoded) -> Non
     for name, side, says in (
         ("iobj", tree, "the text has no iobj. It has det, nsubj, obj:lvc"),
         ("to obj", tree, "direction 'to' is unknown. Use one of dep-to-head, head-to-dep"),
-        ("obj", text, "the text has no obj. Take an annotated sentence: headscope view FILE --sentence 3"),
+        ("obj", text, "the text has no obj. Use an annotated sentence: headscope view FILE --sentence 3"),
         ("coreferent", text, "the text has no coreferent"),
     ):
         with pytest.raises(RunError, match=re.escape(says)):

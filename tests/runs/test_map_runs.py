@@ -199,4 +199,4 @@ def test_what_cannot_be_measured_is_refused(settings: dict[str, Any], says: str)
 def test_saved_maps_are_measured_as_they_are(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["run", "--maps", str(tmp_path / "none.npz"), "--map", "norm"])
     assert isinstance(done.exception, RunError)
-    assert "--map norm is made by a model, and --maps are measured as they are" in str(done.exception)
+    assert "--map norm needs a model, and --maps are measured as they are" in str(done.exception)

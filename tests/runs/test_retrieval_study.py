@@ -152,8 +152,8 @@ def test_samples_are_read_up_to_the_question(decoder: Model, tmp_path: Path) -> 
     encoder = Encoder(decoder.tokenizer, "document", 512)
     marked, unanswered = list(encoder.texts(read(path), Tally()))
     unmarked = next(encoder.texts(read([{"text": "unmarked", "answer": "x"}]), Tally()))
-    assert sample_of(unmarked, decoder.tokenizer) == "texts without a marked question and passage left out"
-    assert sample_of(unanswered, decoder.tokenizer) == "texts without an answer left out"
+    assert sample_of(unmarked, decoder.tokenizer) == "texts skipped without a marked question and passage"
+    assert sample_of(unanswered, decoder.tokenizer) == "texts skipped without an answer"
     found = sample_of(marked, decoder.tokenizer)
     assert isinstance(found, RetrievalSample)
     tokens = decoder.tokenizer.hf.decode(found.answer)

@@ -136,7 +136,7 @@ def test_differences_of_slices_are_those_of_two_runs(small_model: Model, sliced:
     ]
     apart, found = hs.compare(*runs), hs.compare(*(sliced.slice(genre=genre) for genre in ("news", "diary")))
     assert found.names == ("genre=news", "genre=diary")
-    assert found.comparison.how == apart.comparison.how == "as of two independent samples of documents"
+    assert found.comparison.how == apart.comparison.how == "as two independent samples of documents"
     for name, table in apart.differences.items():
         other = found.differences[name]
         assert len(other) == len(table) > 0

@@ -122,4 +122,4 @@ def test_one_head_has_no_neighbour_and_one_document_no_interval() -> None:
     said = of_twins(found)
     assert said[0].startswith("1 heads of x and 2 of y, encoder and decoder attention between words, 4 rows of 1 text of 1 document")
     assert said[1] == "A head of x is 0.100 from its twin in y, on average."
-    assert said[-1] == "Faint: 1 of y give less than 10% of their attention to words: little of them is compared."
+    assert said[-1] == "Faint: 1 of y give less than 10% of their attention to words; only this part is compared."

@@ -90,7 +90,7 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
     assert "Two studies side by side" in page
     assert "do not meet" in page
     told = CliRunner().invoke(app, ["compare", str(tmp_path / "trained"), str(tmp_path / "random")])
-    assert "where the intervals, each of one study alone, do not meet" in told.output
+    assert "where the intervals, each for one study alone, do not overlap" in told.output
 
 
 @pytest.mark.parametrize("score", ["loss", "masked_accuracy"])
@@ -113,7 +113,7 @@ def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
 
 def test_kinds_are_not_mixed(probes: list[hs.StudyResult], tmp_path: Path) -> None:
     run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
-    with pytest.raises(RunError, match="runs and studies are named"):
+    with pytest.raises(RunError, match="both runs and studies were named"):
         hs.compare(run, probes[0])
     other = hs.ablate("mini", "sampler", tmp_path / "ablated", parts=["layers"], limit=2, replicates=0)
     with pytest.raises(RunError, match="different kinds: attention_probe, ablation"):

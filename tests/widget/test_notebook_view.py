@@ -99,7 +99,7 @@ def test_a_live_view_answers_whatever_goes_wrong(mini: Model, monkeypatch: pytes
     monkeypatch.setattr(live, "send", lambda content, buffers=None: sent.append(content))
     with pytest.raises(MemoryError):  # which the kernel tells
         live._answer(live, {"kind": "map", "id": "a/1", "head": "1-1"}, [])
-    assert sent == [{"kind": "map", "id": "a/1", "trouble": "something went wrong inside headscope (MemoryError)"}]
+    assert sent == [{"kind": "map", "id": "a/1", "trouble": "an internal error of headscope occurred (MemoryError)"}]
 
 
 def test_a_text_too_long_for_a_page_holds_some_heads_and_a_live_one_sends_all(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ const tidy = (value: number): string => String(Number(value.toPrecision(2))).rep
 const wordsWidth = (words: readonly Word[]): number => words.reduce((sum, word) => sum + widthOf(word.text, WORDS), 0);
 const nameWidth = (row: Row): number => widthOf(row.label, FONT) + (row.extra ? 6 + widthOf(row.extra, SMALL) : 0);
 
-/** The rows as one drawing, with a legend above and the common axis below. Where it is narrow the dots get a line of their own, and so do words that have no room. */
+/** The rows as one drawing, with a legend above and the common axis below. If it is narrow, the dots get a separate line, and so do words without room. */
 export function DotRows(props: {
   rows: Row[];
   domain: [number, number];

@@ -15,7 +15,7 @@ import { captionOf, signatures } from "./captions";
 
 type Pair = Comparison["best"][number];
 
-/** A row a label: the difference of the two runs' best heads with its interval. */
+/** One row per label: the difference of the two runs' best heads with its interval. */
 export function BestDifferences({ data }: { data: Comparison }): JSX.Element | null {
   const measures = [...new Set(data.best.map(({ measure }) => measure))];
   const [measure, setMeasure] = useState(measures[0] ?? "");

@@ -23,7 +23,7 @@ export function Compare({ data }: { data: Comparison }): JSX.Element {
         ))}
       </dl>
       <p class="hs-about">Differences are b − a{hasIntervals(data) && `; their 95% intervals were made ${data.how}`}.</p>
-      {data.left_out.length > 0 && <p class="hs-about">Left out: {data.left_out.join("; ")}.</p>}
+      {data.left_out.length > 0 && <p class="hs-about">Skipped: {data.left_out.join("; ")}.</p>}
       {data.sites ? <CompareHeads data={data} sites={data.sites} /> : <p class="hs-about">The heads of the two models do not correspond one to one, so they are not compared head by head.</p>}
       <CompareLayers data={data} />
       <BestDifferences data={data} />

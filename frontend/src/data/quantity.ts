@@ -5,7 +5,7 @@ import { digitsOf, present, show, signed, valueAndInterval } from "./numbers";
 
 export const keyOf = (quantity: { measure: string; name: string }): string => `${quantity.measure}/${quantity.name}`;
 
-/** The key of the quantity to begin with: the first that has a name of its own and words for it. */
+/** The key of the quantity to begin with: the first that has a name and a description. */
 export function first(quantities: readonly { measure: string; name: string; about: string }[]): string {
   const found = quantities.find(({ name, about }) => about && !name.startsWith("offset_")) ?? quantities[0];
   return found ? keyOf(found) : "";

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { KnownHead } from "../data/server";
 
-const FIRST = 10, ALIKE = 2; // chips before the rest is asked for: at most, and of heads that do the same
+const FIRST = 10, ALIKE = 2; // chips before “more” is chosen: at most, and of heads that do the same
 
 /** The heads that are named at first. */
 function begins(known: readonly KnownHead[]): Set<string> {

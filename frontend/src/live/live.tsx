@@ -122,7 +122,7 @@ export function Live(props: LiveData): JSX.Element {
     if (looked) history.replaceState(null, "", writeAddress(looked.asked, chosenOf(next, looked.asked)) ?? "/live");
   };
 
-  // What is needed of a model is asked for when it is chosen, not when a text is typed.
+  // Request what a model needs when it is chosen, not when a text is typed.
   useEffect(() => {
     if (!props.models.includes(asked.model) || model?.name === asked.model) return undefined;
     let wanted = true;

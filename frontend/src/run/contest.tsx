@@ -18,7 +18,7 @@ import { csvFile } from "../ui/save";
 const HEAD = SERIES[0]!, RULE = SERIES[1]!;
 const COLUMNS = ["kind", "label", "n", "heads", "direction", "value", "low", "high", "rule", "baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high", "in_sample_head", "in_sample", "chance"] as const;
 
-/** A row a label, the most frequent first: the chosen head, the rule, and what choosing on the same documents would have shown. */
+/** One row per label, the most frequent first: the chosen head, the rule, and what choosing on the same documents would have shown. */
 export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (head: string) => void }): JSX.Element {
   const { run, contest, onSelect } = props;
   const kinds = [...new Set(contest.rows.map(({ kind }) => kind))];
@@ -39,7 +39,7 @@ export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (he
   return (
     <Frame
       name={`best-${contest.measure}`}
-      caption={`The best head of each label and the ${contest.rule}${withIntervals(rows.map(({ low }) => low))}, n = ${most.toLocaleString("en")} ${contest.counted}. ${contest.fair ? "Each half of the documents scores what was best on the other half; two heads are named where the halves disagree." : "Heads and rules are scored on the documents they were chosen on, which flatters the best of many."}`}
+      caption={`The best head of each label and the ${contest.rule}${withIntervals(rows.map(({ low }) => low))}, n = ${most.toLocaleString("en")} ${contest.counted}. ${contest.fair ? "Each half of the documents scores what was best on the other half; two heads are named where the halves disagree." : "Heads and rules are scored on the documents they were chosen on, so the scores are biased high (selection bias)."}`}
       signature={run.signature}
       csv={() => csvFile([...COLUMNS], contest.rows.map((row) => COLUMNS.map((column) => row[column])))}
     >
@@ -51,7 +51,7 @@ export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (he
 
 /** The names of chosen heads, each to be clicked, and the direction. */
 function chosenWords(best: Best): Word[] {
-  if (!best.heads) return [{ text: "cannot be halved" }];
+  if (!best.heads) return [{ text: "cannot be split" }];
   const names = best.heads.split(" | ").flatMap((head, i): Word[] => [...(i ? [{ text: " | " }] : []), { text: head, head }]);
   return best.direction ? [...names, { text: `  ${inWords(best.direction).replaceAll(" | ", ", ")}` }] : names;
 }

@@ -31,7 +31,7 @@ export function Examples({ run, source, head }: { run: Run; source: MapSource; h
   return (
     <div class="hs-examples">
       <h4>Seen at work</h4>
-      <p class="hs-about">Chosen by the run.{own.some((example) => isRelation(run, example)) && " A word counts as right if, of all other words, its governor gets most of its attention (or gives it most): what it gives to itself and to special tokens does not count."}</p>
+      <p class="hs-about">Selected automatically.{own.some((example) => isRelation(run, example)) && " A word counts as right if, of all other words, its governor gets most of its attention (or gives it most): what it gives to itself and to special tokens does not count."}</p>
       <div class="hs-columns">
         {own.map((example) => (
           <TextView key={`${head}/${example.text}/${example.quantity}`} title={shows(run, example)} data={{ text: run.texts[example.text]!, sites: run.sites, signature: run.signature, heads: [head] }} source={source} compact highlight={marked(run, example)} />

@@ -12,7 +12,7 @@ export function Explorer(props: { run: Run; source: MapSource; head: string | nu
     <div>
       <ModelGrid run={run} source={source} selected={head} onSelect={onSelect} start={props.grid} onState={props.onGrid} />
       {props.missing && <Missing run={run} name={props.missing} />}
-      {!head && !props.missing && <p class="hs-about">Choose a head to see all that is known of it.</p>}
+      {!head && !props.missing && <p class="hs-about">Choose a head to see all its numbers and examples.</p>}
       {head && <HeadCard run={run} source={source} head={head} onSelect={onSelect} />}
     </div>
   );

@@ -8,7 +8,7 @@ import { useUnique } from "../ui/controls";
 
 const AMONG: Record<Kind, string> = { encoder: "within the source", decoder: "within the target", cross: "from the target to the source" };
 
-/** Heads as typed, `8-10, 5-4`, and what to say about those that cannot be had. A bare name means the kind of the `current` head if it has to. */
+/** Heads as typed, `8-10, 5-4`, and the message for those that are not available. A bare name means the kind of the `current` head if it has to. */
 export function readHeads(typed: string, sites: readonly Site[], current: string | undefined): { heads: string[]; trouble: string } {
   const names = typed.split(/[\s,;]+/).filter(Boolean);
   const found = names.map((name) => findHead(name, sites, current) ?? findHead(name, sites));

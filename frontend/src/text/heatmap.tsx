@@ -97,7 +97,7 @@ function raster(grid: Grid, view: View, most: number): HTMLCanvasElement {
   return canvas;
 }
 
-/** The view as an SVG element of its own, the cells as a picture inside, for saving. */
+/** The view as a separate SVG element, the cells as a picture inside, for saving. */
 export function heatmapSvg(grid: Grid, subject: Subject, view: View, marked: ReadonlySet<number>, row?: number): SVGSVGElement | null {
   const holder = document.createElement("div");
   render(<Drawing grid={grid} subject={subject} view={view} plot={plotOf(grid, subject, 720)} marked={marked} image={raster(grid, view, subject.most).toDataURL("image/png")} cell={null} row={row} />, holder);

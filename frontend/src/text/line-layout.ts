@@ -128,7 +128,7 @@ export function ends(layout: Layout, line: { row: number; column: number; layer:
   return [layout.left + PAD, middle(layout, line.row) + shift, layout.right - PAD, middle(layout, line.column) + shift];
 }
 
-/** A line of this weight or more can be told from the ground, in light and in dark. */
+/** A line of this weight or more can be distinguished from the background, in light and in dark. */
 export const SEEN = 0.05;
 
 export const opacityOf = (weight: number): number => (weight >= SEEN ? 0.35 + 0.65 * Math.min(1, weight) : (0.38 * weight) / SEEN);

@@ -91,7 +91,7 @@ export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => v
   );
 }
 
-/** The picture as an SVG element of its own, all lines in it, for saving; with a legend of several heads, which the page has as chips. */
+/** The picture as a separate SVG element, all lines in it, for saving; with a legend of several heads, which the page has as chips. */
 export function linesSvg(scene: Scene): SVGSVGElement | null {
   const holder = document.createElement("div");
   render(<LinesPicture {...scene} layout={layoutOf(scene.rows, scene.columns, scene.layers.length, 680)} legend />, holder);

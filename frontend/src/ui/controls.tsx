@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 let ids = 0;
 
-/** An id that no other element has: Preact's own begin anew in every root, and a page has several. */
+/** An id that no other element has: Preact's own start again in every root, and a page has several. */
 export function useUnique(): string {
   return useState(() => `hs-${(ids += 1)}`)[0];
 }

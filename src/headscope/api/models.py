@@ -43,12 +43,12 @@ def load(
     """
     if not isinstance(model, str | Path):
         if dtype is not None:
-            raise ModelError("the weights of a model in memory are as they are", f"Convert it first: model.to(torch.{dtype})")
+            raise ModelError("the data type of a model in memory cannot be changed here", f"Convert it first: model.to(torch.{dtype})")
         return loaded_model(given_model(model, tokenizer), device=device, head=head, random=random)
     if tokenizer is not None:
         raise ModelError(
-            f"{model} has its own tokenizer, and {str(tokenizer)[:40]!r} is given beside it",
-            "Leave the tokenizer out; give devices by name: device='cpu'",
+            f"{model} has its own tokenizer, and a second one was given ({str(tokenizer)[:40]!r})",
+            "Omit the tokenizer; give devices by name: device='cpu'",
         )
     from headscope.models.load import load as load_named
 

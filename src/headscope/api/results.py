@@ -374,7 +374,7 @@ class Compared:
     def _first(self) -> tuple[Table, list[str], list[str]]:
         """The first table, with what is said before it and after it."""
         name = next(iter(self.values))
-        mind = [f"mind: {line}" for line in self.comparison.unlike]
+        mind = [f"warning: {line}" for line in self.comparison.unlike]
         return self.wide(name), mind, [self.comparison.counted(name), f"intervals: {self.comparison.how}"]
 
 
@@ -405,14 +405,14 @@ def heads(*runs: Run | str | Path) -> Table:
     from headscope.results.head_labels import head_labels
 
     if not runs:
-        raise RunError("no run is named", "Give a run, or the folder of one")
+        raise RunError("no run was named", "Give a run, or the folder of one")
     return head_labels(*(run.results if isinstance(run, Run) else Results.open_run(Path(run)) for run in runs)).table()
 
 
 def results_of(results: Run | StudyResult | TwinHeads) -> Results:
     """The tables of a run or a study, and what they depend on."""
     if results.results is None:
-        raise RunError("this comparison of heads was made of numbers alone", "Give one that headscope.twins made")
+        raise RunError("this comparison of heads was made from numbers alone", "Give one that headscope.twins made")
     return results.results
 
 

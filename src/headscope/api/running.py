@@ -87,7 +87,7 @@ def train(
 
     known = [field.name for field in fields(TrainingRecipe)]
     if unknown := [name for name in recipe if name not in known]:
-        raise ModelError(f"no setting is called {unknown[0]!r}", choose_from(unknown[0], known, "Use"))
+        raise ModelError(f"there is no setting {unknown[0]!r}", choose_from(unknown[0], known, "Use"))
     texts, tried = read(corpus), None if dev is None else read(dev)
     return train_model(texts, out, given_model(model), tried, TrainingRecipe(**recipe), device, overwrite, progress)
 
@@ -133,7 +133,9 @@ def run(
     given = given_model(model)
     spec = _spec(given, corpus, measures, settings)
     if engine != "local" and (typed := [name for name in spec.own if name.startswith("__main__:")]):
-        raise MeasureError(f"{typed[0].partition(':')[2]} is only known here", "For other processes put it into a file: reach.py:Reach")
+        raise MeasureError(
+            f"{typed[0].partition(':')[2]} is only known to this process", "For other processes put it into a file: reach.py:Reach"
+        )
     with profiling() if profile else nullcontext() as times:
         results = execute(
             spec,
@@ -217,7 +219,7 @@ def measure(
     a batch, whose padding is cut off; or one or more files (.npz, .safetensors) that hold maps and tokens. Arrays are
     those of NumPy, torch (any float type and device), JAX, or of anything with `__dlpack__` or `__array__`.
 
-    `roles` (`word`, `cls`, `sep`, `special`), `words` (a number a token, None for special ones), `annotation`
+    `roles` (`word`, `cls`, `sep`, `special`), `words` (one number per token, None for special ones), `annotation`
     (headscope Words) and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`,
     `causal`, `replicates`, `seed`, `gallery`, `out` and `overwrite`.
 
@@ -231,11 +233,11 @@ def measure(
     from headscope.runs.map_arrays import map_array, text_arrays
 
     if "by" in options:
-        raise MeasureError(f"maps have no column {options['by']!r}: they come without a corpus", "Leave by out, or run on a corpus")
+        raise MeasureError(f"maps have no column {options['by']!r}, since they have no corpus", "Omit by, or run on a corpus")
     if tokens is None:
         paths = [attention] if isinstance(attention, str | Path) else list(attention)
         if not all(isinstance(path, str | Path) for path in paths):
-            raise MeasureError("maps without tokens", "Give the tokens of each text, or files that hold them")
+            raise MeasureError("maps were given without tokens", "Give the tokens of each text, or files that hold them")
         return _warned(measure_maps([read_maps(path) for path in paths], _measures(measures)[0], **options))
     single = bool(tokens) and isinstance(tokens[0], str)
     texts = [map_array(attention)] if single else text_arrays(attention, tokens)
@@ -356,7 +358,7 @@ def keywords(
     loaded = None if model is None else loaded_model(model, device=device)
     finder = learned if isinstance(learned, Finder) else _finder(loaded, learned, device, progress)
     if loaded is not None and finder.model.fingerprint != loaded.fingerprint:
-        raise ModelError(f"what was learnt is of {finder.model.name}, not of {loaded.name}", "Leave the model out, or learn from it")
+        raise ModelError(f"the finder was trained with {finder.model.name}, not with {loaded.name}", "Omit the model, or learn from it")
     texts = [text] if isinstance(text, str) else list(text)
     names = ["text"] if isinstance(text, str) else [f"text {number}" for number in range(1, len(texts) + 1)]
     documents = [replace(plain(content), id=name) for name, content in zip(names, texts, strict=True)]

@@ -327,7 +327,7 @@ def replicate(
     resume: bool = False,
     overwrite: bool = False,
 ) -> StudyResult:
-    """A paper done again: its steps on the given data, and our number beside each published one, with what differs
+    """A replication of a paper: its steps on the given data, our number beside each published one, and the differences
     (docs/replication.md).
 
     `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus`
@@ -346,7 +346,7 @@ def replicate(
     named_by = [given for given in by_role.values() if not isinstance(given, list | tuple) or given]
     if in_memory := [given for given in named_by if not names_files(given)]:
         raise RunError(
-            f"a replication reads its corpora from files, and {type(in_memory[0]).__name__} is none", "Save it, and name the file"
+            f"a replication reads its corpora from files, and {type(in_memory[0]).__name__} is not a file", "Save it, and name the file"
         )
     files = {role: [str(one) for one in ([given] if isinstance(given, str | Path) else given)] for role, given in by_role.items()}
     files = {role: paths for role, paths in files.items() if paths}

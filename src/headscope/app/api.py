@@ -112,7 +112,7 @@ class ModelDetails(ModelSummary):
 
     kind: Literal["encoder", "decoder", "encoder-decoder"]
     generate: int = Field(description="tokens that it writes after a text, at most; 0 if it does not continue texts")
-    known: list[KnownHeadOut] = Field(description="heads that served runs of this model know, those that find something first")
+    known: list[KnownHeadOut] = Field(description="heads labelled in served runs of this model, those that find a relation first")
     examples: list[ExampleOut]
 
 
@@ -227,20 +227,20 @@ async def table(
 
 @router.get("/models", tags=["texts"])
 async def models(has: Has) -> list[ModelSummary]:
-    """The models that texts can be put through."""
+    """The models that can read texts."""
     # A large model's fingerprint takes a while, the first time.
     return [ModelSummary(**summary) for summary in await asyncio.to_thread(has.models.describe)]
 
 
 @router.get("/models/{name:path}", tags=["texts"])
 async def model(has: Has, name: Annotated[str, Path(description="a name that /api/models lists")]) -> ModelDetails:
-    """A model, loaded now if it was not; what served runs know of its heads; and texts to begin with."""
+    """A model, loaded if necessary, with its labelled heads in served runs and example texts."""
     return ModelDetails(**await details(has.models, has.runs, has.limits, name))
 
 
 @router.post("/texts", tags=["texts"], responses={status: {"model": ProblemOut} for status in (403, 408, 413)})
 async def add_text(has: Has, sent: TextIn) -> TextOut:
-    """Put a text through a model, and learn how the model reads it. Words that do not fit are cut off, and `note`
+    """Read a text with a model, and describe how the model reads it. Words that do not fit are cut off, and `note`
     says so.
     """
     return TextOut(**await has.texts.add(sent.model, sent.text, sent.second, sent.generate))

@@ -1,4 +1,4 @@
-"""What a visitor is told when something cannot be had: JSON under /api, a page elsewhere, never a traceback."""
+"""Errors as a visitor gets them: JSON under /api, a page elsewhere, never a traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from headscope.app.templates import render
 from headscope.errors import HeadscopeError, StaleError
 
-WHERE = "The front page lists what there is; /docs lists the API"
+WHERE = "The front page lists runs and models; /docs lists the API"
 
 
 class Refusal(HeadscopeError):
@@ -51,19 +51,19 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         # What was sent is not repeated: it may be long, or no valid text.
-        return answer(request.url.path, 422, "; ".join(_line(fault) for fault in error.errors()[:3]), "/docs says what is expected")
+        return answer(request.url.path, 422, "; ".join(_line(fault) for fault in error.errors()[:3]), "/docs describes what is expected")
 
     @app.exception_handler(HTTPException)
     async def failed(request: Request, error: HTTPException) -> Response:
         if error.status_code == 400:  # FastAPI's word for a body that is not even text
-            return answer(request.url.path, 422, "what was sent is not JSON in UTF-8", "/docs says what is expected")
+            return answer(request.url.path, 422, "the request is not JSON in UTF-8", "/docs describes what is expected")
         problem = "there is nothing at this address" if error.status_code == 404 else str(error.detail)
         return answer(request.url.path, error.status_code, problem, WHERE, dict(error.headers or {}))
 
 
 def _line(fault: Any) -> str:
     if fault.get("type") == "json_invalid":
-        return "what was sent is not valid JSON"
+        return "the request is not valid JSON"
     if tuple(fault.get("loc", ())) == ("body",):
         return "a JSON object is expected, sent as application/json"
     place = ".".join(str(part) for part in fault.get("loc", ()) if part not in ("body", "query", "path"))

@@ -93,18 +93,18 @@ class Guard:
             log.exception("%s failed", scope["method"])
             if started:
                 raise
-            remedy = "It is not your fault; the terminal that headscope runs in says more"
-            await answer(scope["path"], 500, "something went wrong inside headscope", remedy)(scope, receive, protected)
+            remedy = "The request is not the cause; see the terminal in which headscope runs"
+            await answer(scope["path"], 500, "an internal error of headscope occurred", remedy)(scope, receive, protected)
 
     def check(self, headers: Headers, method: str) -> None:
         """Refuse requests for another host, and what another site asks for unless a link is followed."""
         host = headers.get("host", "")
         if not self.known(host):
-            raise Refusal(421, "this server does not answer to that host name", "Use the address that headscope serve printed")
+            raise Refusal(421, "this server does not serve that host name", "Use the address that headscope serve printed")
         elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         if method in ("GET", "HEAD"):
             if elsewhere and not _followed(headers):
-                raise Refusal(403, "another site may not use what is here, only link to it", "Open the address itself")
+                raise Refusal(403, "another site may only link to this server", "Open the address itself")
             return
         origin = headers.get("origin")
         if elsewhere or (origin is not None and _netloc(origin) != host.lower()):
@@ -139,7 +139,7 @@ class Guard:
                     if len(body) > self.limits.body_bytes:
                         raise large
                     if self.arriving > self.limits.bodies_bytes:
-                        raise Refusal(429, "too much is being sent at once", "Try again in a moment")
+                        raise Refusal(429, "too much data is being sent at the same time", "Try again in a moment")
         except TimeoutError:
             raise Refusal(408, f"the request took more than {self.limits.body_seconds:g} seconds to arrive", "Send it again") from None
         finally:

@@ -75,7 +75,7 @@ class ServedModels:
         """The value of a function of a model, once it is this request's turn."""
         place = self._places.get(name)
         if place is None:
-            raise missing("there is no such model here", f"The models are {', '.join(self.names)}")
+            raise missing("there is no such model", f"The models are {', '.join(self.names)}")
         if place.waiting >= self._limits.waiting:
             raise Refusal(429, "too many requests wait for this model", "Try again in a moment")
         place.waiting += 1

@@ -126,7 +126,7 @@ def _hash(content: bytes) -> str:
 
 @router.get("/static/{name}")
 async def static(request: Request, name: str) -> Response:
-    """One of the scripts. An address with the content's hash may be kept for ever; any other is asked for again."""
+    """One of the scripts. An address with the content's hash may be cached for ever; any other is requested again."""
     made = {"headscope.js": views, "start.js": start}.get(name)
     if made is None:
         raise missing(f"there is no script {name!r}")

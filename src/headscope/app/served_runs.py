@@ -61,7 +61,7 @@ class RunCache(Generic[T]):
 
 
 class ServedRuns:
-    """Runs by name, opened again when their folder was written anew.
+    """Runs by name, opened again when their folder was rewritten.
 
     Pages are made one at a time, apart from the requests that wait for them, and the last few are kept.
     """
@@ -78,7 +78,7 @@ class ServedRuns:
 
     def __getitem__(self, name: str) -> Results:
         if name not in self._runs:
-            raise missing("there is no such run here", f"The runs are {', '.join(self._runs)}" if self._runs else "No run is served")
+            raise missing("there is no such run", f"The runs are {', '.join(self._runs)}" if self._runs else "No run is served")
         results = self._runs[name]
         try:
             results.check()
@@ -87,7 +87,7 @@ class ServedRuns:
         return results
 
     def describe(self) -> list[dict[str, Any]]:
-        """The runs as the index lists them; one that is being written anew as it was."""
+        """The runs as the index lists them; one that is being rewritten is listed as it was."""
         for name in self._runs:
             with suppress(Refusal):
                 self[name]
@@ -196,11 +196,11 @@ def _again(results: Results) -> Results:
     try:
         return open_run(results.path)
     except RunError:
-        raise Refusal(409, "the run is being written anew, or was removed", "Try again when it is finished") from None
+        raise Refusal(409, "the run is being rewritten, or was removed", "Try again when it is finished") from None
 
 
 def _busy(what: str) -> Refusal:
-    return Refusal(429, f"too many {what} are asked for at once", "Try again in a moment")
+    return Refusal(429, f"too many requests for {what} at the same time", "Try again in a moment")
 
 
 def known_head(name: str, heads: Sequence[HeadId], owner: str) -> HeadId:
@@ -237,12 +237,12 @@ def find_runs(paths: Iterable[Path], say: Callable[[str], None] = lambda line: N
             continue
         children = [child for child in sorted(path.iterdir()) if (child / "run.json").is_file()]
         if not children:
-            raise RunError(f"{path} holds no run", "Name run folders, or a folder that holds run folders")
+            raise RunError(f"{path} contains no run", "Name run folders, or a folder that holds run folders")
         for child in children:
             try:
                 _add(runs, child, open_run(child))
             except RunError as error:
-                say(f"passed over: {error}")
+                say(f"skipped: {error}")
     return runs
 
 
@@ -251,7 +251,7 @@ def open_run(path: Path) -> Results:
     results = Results.open_run(path)
     for table in results:
         if not re.fullmatch(r"[\w-]+", table):
-            raise RunError(f"the run in {path} has a table called {table!r}, which is no name", "Its run.json was changed by hand")
+            raise RunError(f"the run in {path} has a table {table!r}, which is not a valid name", "Its run.json was edited")
     return results
 
 

@@ -66,7 +66,7 @@ def bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         bound = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise RunError(f"{host} is no address of this machine ({error.strerror})", "Use 127.0.0.1") from None
+        raise RunError(f"{host} is not an address of this machine ({error.strerror})", "Use 127.0.0.1") from None
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)

@@ -57,11 +57,11 @@ class SentTexts:
         """
         for part in (text, second or ""):
             if len(part) > self._limits.characters:
-                raise Refusal(422, f"the text has {len(part):,} characters where {self._limits.characters:,} are allowed", "Shorten it")
+                raise Refusal(422, f"the text has {len(part):,} characters, and {self._limits.characters:,} are allowed", "Shorten it")
         if generate is not None and generate > self._limits.generate_tokens:
-            raise Refusal(422, f"{generate:,} tokens are asked for where {self._limits.generate_tokens} are allowed", "Ask for fewer")
+            raise Refusal(422, f"{generate:,} tokens were requested, and {self._limits.generate_tokens} are allowed", "Request fewer")
         if generate is not None and second is not None:
-            raise Refusal(422, "a model continues one text, not two", "Leave the second text out")
+            raise Refusal(422, "a model continues one text, not two", "Omit the second text")
         sent, maps = await self._models.work(model, lambda loaded: self._read(loaded, model, text, second, generate))
         id = sent.described["id"]
         self._texts[id] = sent
@@ -94,7 +94,7 @@ class SentTexts:
         heads = {str(head): head for head in model.layout.ids()}
         maps = look(model, reading.encoded) if self._fits(reading.encoded, len(heads)) else None
         data = text_data(model, reading, rank(model, reading.encoded, maps)[:1], {})
-        del data["maps"]  # they are asked for one by one
+        del data["maps"]  # they are requested one by one
         data["influence"] = {"measures": offered(), "missing": {}, **first_shown((), ())}
         if decoding is not None:
             data |= {"signature": f"{data['signature']}|{decoding.signature}"}
@@ -122,7 +122,7 @@ class SentTexts:
     def _sent(self, id: str) -> SentText:
         sent = self._texts.get(id)
         if sent is None:
-            raise missing("there is no such text here, or it was sent too long ago", "Send the text again")
+            raise missing("the server does not have this text, or not any more", "Send the text again")
         self._texts.move_to_end(id)
         return sent
 
@@ -221,5 +221,5 @@ def window(text: str, size: int, name: str) -> slice:
         raise Refusal(422, f"{name} must be of the form first:end", "Count from 0, end left out, as in 0:64")
     first, end = int(match[1] or 0), int(match[2] or size)
     if not first < end <= size:
-        raise Refusal(422, f"{name} {first}:{end} are not among the {size} there are", "Count from 0, end left out, as in 0:64")
+        raise Refusal(422, f"{name} {first}:{end} are out of range: there are {size}", "Count from 0, end left out, as in 0:64")
     return slice(first, end)

@@ -18,18 +18,16 @@ def alike(
     run: Annotated[Path, typer.Argument(help="run folder, measured with distances")],
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the one with the most heads]")] = None,
     embedding: Annotated[str, typer.Option(help="metric, nonmetric or classical scaling, for x and y of the table")] = "metric",
-    sqrt: Annotated[
-        bool, typer.Option("--sqrt", help="square roots of distances, which are a metric, for the embedding and the groups")
-    ] = False,
+    sqrt: Annotated[bool, typer.Option("--sqrt", help="embed and group by square roots of distances, which are a metric")] = False,
     groups: Annotated[
         int | None,
-        typer.Option(help="so many groups [default: of 2 to 20 the number with the highest silhouette that parts the heads]", min=1),
+        typer.Option(help="number of groups [default: of 2 to 20 the one with the highest silhouette that divides the heads]", min=1),
     ] = None,
-    linkage: Annotated[str, typer.Option(help="how far groups are apart: average, complete or single")] = "average",
+    linkage: Annotated[str, typer.Option(help="linkage of groups: average, complete or single")] = "average",
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="list heads with another one closer than this, in the unit of the run; may be repeated")
+        list[float] | None, typer.Option(help="list heads with a near-duplicate closer than this, in the unit of the run; may be repeated")
     ] = None,
-    pairs: Annotated[int, typer.Option(help="so many of the closest pairs", min=1)] = 10,
+    pairs: Annotated[int, typer.Option(help="number of closest pairs to list", min=1)] = 10,
     format: Annotated[
         str | None,
         typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow: the table of heads to standard output, or to the file of -o"),
@@ -38,7 +36,7 @@ def alike(
         Path | None, typer.Option("--out", "-o", help="write the table of heads: .csv, .tsv, .json, .md, .tex, .parquet or .arrow")
     ] = None,
 ) -> None:
-    """Say which heads attend alike: layers, near twins, the closest pairs, groups and what their heads do.
+    """Say which heads attend alike: layers, near-duplicates, the closest pairs, groups and what their heads do.
 
     headscope run --measures distances,positions,tokens,entropy --out RUN
     headscope alike RUN
@@ -55,7 +53,7 @@ def alike(
 
     style = table_format(format, out)
     if epsilon is not None and min(epsilon, default=1) <= 0:
-        raise RunError(f"an epsilon of {min(epsilon):g}", "Name a distance above 0")
+        raise RunError(f"epsilon is {min(epsilon):g}, not above 0", "Use a distance above 0")
     results = Results.open_run(run)
     likeness = find(results, kind)  # type: ignore[arg-type]
     if style is not None:
@@ -77,7 +75,7 @@ def _print(results: Results, likeness: Alike, grouping: Grouping, epsilons: list
         say(line)
     for epsilon in epsilons:
         close = likeness.redundant(epsilon)
-        say(f"\nCloser than {epsilon:g}: {len(close.heads)} of {len(likeness.heads)} heads have a twin")
+        say(f"\n{len(close.heads)} of {len(likeness.heads)} heads have a near-duplicate (distance < {epsilon:g})")
         for linked in close.sets:
             say(f"  {' '.join(map(str, linked))}")
     pairs = closest_table(results, likeness, count)

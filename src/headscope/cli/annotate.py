@@ -17,13 +17,15 @@ Option = typer.Option
 def annotate(
     files: Annotated[list[str], typer.Argument(help="texts: .txt, JSON lines, .csv, .tsv, folders of texts; - for standard input")],
     out: Annotated[Path | None, Option("--out", "-o", help="file to write, FILE.conllu [default: standard output]")] = None,
-    parser: Annotated[str | None, Option(help="spacy or stanza [default: the one that is installed]")] = None,
+    parser: Annotated[str | None, Option(help="spacy or stanza [default: whichever is installed]")] = None,
     pipeline: Annotated[str | None, Option(help="its pipeline, by name or folder [default: the usual one of the language]")] = None,
     language: Annotated[str, Option(help="language of the texts, as in en, de, fi")] = "en",
-    format: Annotated[str | None, Option("--corpus-format", help="text, lines, jsonl, csv or tsv, if the file name does not tell")] = None,
+    format: Annotated[
+        str | None, Option("--corpus-format", help="text, lines, jsonl, csv or tsv, if the file name does not show it")
+    ] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
-    on_error: Annotated[str, Option(help="raise, or skip bad lines and count them")] = "raise",
-    overwrite: Annotated[bool, Option("--overwrite", help="replace the file that is there")] = False,
+    on_error: Annotated[str, Option(help="what to do with bad lines: raise an error, or skip and count them")] = "raise",
+    overwrite: Annotated[bool, Option("--overwrite", help="replace an existing file")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary")] = False,
 ) -> None:
     """Find sentences, words, tags and trees of raw text with an installed parser, and write them as CoNLL-U.
@@ -56,8 +58,8 @@ def _summarise(done: AnnotationRun, out: Path | None, scheme: str) -> None:
 
     say = [f"{done.documents:,} documents, {done.sentences:,} sentences, {done.words:,} words, annotated by {done.parser}"]
     if scheme not in ("", UNIVERSAL):
-        say.append(f"mind: its trees have {scheme}, not those of Universal Dependencies; they are written as they are, but for root")
-    say += [f"mind: {line}" for line in done.tally.lines()]
+        say.append(f"warning: its trees have {scheme}, not those of Universal Dependencies; they are written unchanged, except for root")
+    say += [f"warning: {line}" for line in done.tally.lines()]
     if out is not None:
         say.append(f"\nheadscope corpus check {out}\nheadscope run --corpus {out} --measures relations")
     for line in say:

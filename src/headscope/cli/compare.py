@@ -23,12 +23,12 @@ def compare(
         typer.Argument(help="two or more folders, of headscope run or of studies of one kind; or a run and slices of it: genre=news"),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write a page, compare.html, or a figure: .svg, .pdf, .png")] = None,
-    to: Annotated[int, typer.Option(help="which of them the others are compared with, counted from 1", min=1)] = 1,
+    to: Annotated[int, typer.Option(help="the one that the others are compared with, counted from 1", min=1)] = 1,
     pairs: Annotated[bool, typer.Option("--pairs", help="compare all with all")] = False,
-    table: Annotated[str | None, typer.Option(help="only this: overall, best, layers or heads; of studies one of their tables")] = None,
+    table: Annotated[str | None, typer.Option(help="only this table: overall, best, layers or heads; for studies, one of theirs")] = None,
     quantity: Annotated[str | None, typer.Option(help="heads by their difference in this quantity")] = None,
-    limit: Annotated[int, typer.Option(help="so many rows of each table", min=1)] = 20,
-    change: Annotated[bool, typer.Option("--change", help="figure of ablation: what is lost, in percent, instead of scores")] = False,
+    limit: Annotated[int, typer.Option(help="rows to print of each table", min=1)] = 20,
+    change: Annotated[bool, typer.Option("--change", help="figure of ablation: the loss in percent, instead of scores")] = False,
     width: Width = None,
     font_size: FontSize = None,
     style: Style = "colour",
@@ -56,14 +56,14 @@ def compare(
     from headscope.errors import RunError
 
     if out is not None and (quantity is not None or format is not None):
-        raise RunError("a page shows every quantity", "Leave out --quantity and --format, or --out")
+        raise RunError("a page always shows all quantities", "Omit --quantity and --format, or --out")
     if change and (out is None or out.suffix.lower() not in (".svg", ".pdf", ".png")):
-        raise RunError("--change is for a figure", "Name a file for it, as in -o tasks.svg, or leave --change out")
+        raise RunError("--change is only for figures", "Name a file, as in -o tasks.svg, or omit --change")
     format = table_format(format, None)
     comparison = compare_any(_compared(runs), to, pairs)
     study = comparison.results[0].study
     if study is not None and quantity is not None:
-        raise RunError("a study has no quantities: its tables are compared", "Leave out --quantity, or name a --table")
+        raise RunError("a study has no quantities: its tables are compared", "Omit --quantity, or name a --table")
     if table is not None and table not in comparison.differences:
         raise RunError(f"there is no table {table!r} to compare", choose_from(table, comparison.differences, "There are"))
     if out is not None:
@@ -123,7 +123,7 @@ def _keys(comparison: Comparison, name: str, quantity: str | None) -> list[tuple
 
     if name not in comparison.differences:
         raise RunError(
-            "the heads of the models do not correspond", f"Leave the options out, or name a --table: {', '.join(comparison.differences)}"
+            "the heads of the models do not correspond", f"Omit the options, or name a --table: {', '.join(comparison.differences)}"
         )
     if quantity is None:
         return None
@@ -139,9 +139,9 @@ def _print(comparison: Comparison, only: str | None, quantity: str | None, limit
     from headscope.cli.printing.text import print_text
 
     for line in comparison.unlike:
-        print_text(f"mind: {line}", err=True)
+        print_text(f"warning: {line}", err=True)
     for line in comparison.left_out:
-        print_text(f"left out: {line}", err=True)
+        print_text(f"skipped: {line}", err=True)
     for name in [only or "heads"] if quantity is not None else [only] if only is not None else comparison.differences:
         title = f"{comparison.titles[name]} ({name})"
         if quantity is not None:
@@ -149,7 +149,7 @@ def _print(comparison: Comparison, only: str | None, quantity: str | None, limit
             title = f"{comparison.titles[name]} by their difference in {quantity}"
         elif name in _LONG and only is None:
             rows = comparison.furthest(name, ("measure", "quantity"))
-            title = f"the {name[:-1]} that differs most, of each quantity ({name})"
+            title = f"for each quantity, the {name[:-1]} with the largest difference ({name})"
         else:
             rows = None
         wide = comparison.wide(name, rows)
@@ -176,4 +176,4 @@ def _print_further(comparison: Comparison) -> None:
         if (further := REGISTRY[study].compare_further(comparison.results)) is not None:
             print_table(further[1], further[0])
     except RunError as error:
-        print_text(f"left out: correlation over heads: {error}", err=True)
+        print_text(f"skipped: correlation over heads: {error}", err=True)

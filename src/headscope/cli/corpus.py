@@ -28,13 +28,14 @@ app = typer.Typer(cls=CommandGroup, help="Look at a corpus before running a mode
 def stats(
     paths: Annotated[list[str], typer.Argument(help="files, folders, - for standard input, or 'sampler'")],
     format: Annotated[
-        str | None, typer.Option("--corpus-format", help="conllu, conll2012, jsonl, bio, spans or another, if the file does not tell")
+        str | None,
+        typer.Option("--corpus-format", help="conllu, conll2012, jsonl, bio, spans or another, if the file name does not show it"),
     ] = None,
     old_format: Annotated[str | None, typer.Option("--format", hidden=True)] = None,
-    on_error: Annotated[str, typer.Option(help="raise, or skip bad sentences and count them")] = "raise",
-    model: Annotated[str, typer.Option(help="whose tokenizer counts split words and overlong texts; 'none' for neither")] = "mini",
-    unit: Annotated[str | None, typer.Option(help="what one input would be: sentence, paragraph, document, pair, segment")] = None,
-    max_length: Annotated[int, typer.Option(help="tokens an input may have")] = 128,
+    on_error: Annotated[str, typer.Option(help="what to do with bad sentences: raise an error, or skip and count them")] = "raise",
+    model: Annotated[str, typer.Option(help="model whose tokenizer counts split words and overlong texts; 'none' for neither")] = "mini",
+    unit: Annotated[str | None, typer.Option(help="unit of input: sentence, paragraph, document, pair, segment")] = None,
+    max_length: Annotated[int, typer.Option(help="longest input, in tokens")] = 128,
     beside: Annotated[list[str] | None, typer.Option(help="another corpus, in a column beside the first; may be repeated")] = None,
     every_label: Annotated[bool, typer.Option("--all", help="every relation and tag, not the 20 most frequent")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="tables in Markdown, to standard output")] = False,
@@ -66,8 +67,8 @@ def check(
     level: Annotated[
         int, typer.Option(min=1, max=3, help="1: the layout of the file; 2: also columns, comments and trees; 3: also UD's guidelines")
     ] = 3,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="a rule to pass over; can be repeated")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="findings to print of each rule; 0 for all")] = 20,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="a rule to skip; may be repeated")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="findings to print per rule; 0: all")] = 20,
 ) -> None:
     """Validate CoNLL-U files, their coreference brackets and keyphrases, or CoNLL-2012 files; exit with 1 if anything
     is wrong.
@@ -99,7 +100,7 @@ def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int
     if len(printed) > 1 or (limit and len(findings) > limit):
         _print_counts(findings)
     if limit and max(printed.values(), default=0) > limit:
-        typer.echo(f"At most {limit} findings of a rule are printed; --limit 0 prints all.")
+        typer.echo(f"At most {limit} findings per rule are printed; --limit 0 prints all.")
     wrong = [finding for finding in findings if not finding.note]
     files = ", ".join(Path(path).name for path in paths) if len(paths) <= 5 else f"{len(paths)} files"
     notes = f", {_number(len(findings) - len(wrong), 'note')}" if len(findings) > len(wrong) else ""
@@ -142,14 +143,14 @@ def _number(n: int, word: str) -> str:
 
 def compare(
     first: Annotated[str, typer.Argument(help="a file or a folder of CoNLL-U, or 'sampler'")],
-    second: Annotated[str, typer.Argument(help="the same text, annotated again")],
+    second: Annotated[str, typer.Argument(help="a second annotation of the same text")],
     differences: Annotated[
-        bool, typer.Option("--differences", help="list every word and mention on which they differ, in place of scores")
+        bool, typer.Option("--differences", help="list every word and mention on which they differ, instead of scores")
     ] = False,
     json: Annotated[Path | None, typer.Option(help="write scores and differences to this file")] = None,
     every_label: Annotated[bool, typer.Option("--all", help="every relation, not the 20 most frequent")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="tables in Markdown, to standard output")] = False,
-    format: Annotated[str | None, typer.Option("--corpus-format", help="conllu, conllx or conll2012, if the name does not tell")] = None,
+    format: Annotated[str | None, typer.Option("--corpus-format", help="conllu, conllx or conll2012, if the name does not show it")] = None,
     old_format: Annotated[str | None, typer.Option("--format", hidden=True)] = None,
     replicates: Annotated[int, typer.Option(help="bootstrap replicates for intervals over documents", min=0)] = 500,
     seed: Annotated[int, typer.Option(help="seed of the bootstrap")] = 0,
@@ -177,7 +178,7 @@ def compare(
         for label, line in tally.labelled():
             print_text(f"{label} in {side}: {line}")
     for name, n in agreement.alone.items():
-        print_text(f"not compared: {_number(n, 'value')} of {name} that only one side gives")
+        print_text(f"not compared: {_number(n, 'value')} of {name} that only one side has")
     words = sum(difference.last is None for difference in agreement.differences)
     more = ": see --differences" if agreement.differences else ""
     print_text(f"{_number(words, 'word')} and {_number(len(agreement.differences) - words, 'mention')} differ{more}")

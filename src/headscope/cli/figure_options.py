@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-Width = Annotated[str | None, typer.Option(help="of a figure: column (77 mm), page (160 mm) or millimetres [default: what it needs]")]
-FontSize = Annotated[float | None, typer.Option(help="of a figure: points of its letters [default: 9; below 112 mm 7.5]")]
+Width = Annotated[str | None, typer.Option(help="figure width: column (77 mm), page (160 mm) or millimetres [default: as needed]")]
+FontSize = Annotated[float | None, typer.Option(help="figure font size in points [default: 9; below 112 mm 7.5]")]
 Style = Annotated[
     str,
-    typer.Option(metavar="colour|grey|dark", help="of a figure: for colour-blind readers as for others, for print in grey, for dark pages"),
+    typer.Option(metavar="colour|grey|dark", help="figure colours: safe for colour-blind readers, for print in grey, for dark pages"),
 ]
-Signature = Annotated[bool, typer.Option("--signature", help="of a figure: write the signature into the picture, too")]
+Signature = Annotated[bool, typer.Option("--signature", help="figure: also write the signature into the picture")]
 
 
 def figure_options(width: str | None, font_size: float | None, style: str, signature: bool) -> dict[str, str | float | bool]:

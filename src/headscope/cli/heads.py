@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def heads(
     runs: Annotated[list[Path], typer.Argument(help="run folder; several of one model are joined")],
     only: Annotated[str | None, typer.Option(help="only this type, such as induction, syntactic or sink")] = None,
-    head: Annotated[str | None, typer.Option(help="only this head, with all that it is named for: 8-10, cross/3-2")] = None,
+    head: Annotated[str | None, typer.Option(help="only this head, with all its labels: 8-10, cross/3-2")] = None,
     format: Annotated[
         str | None, typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow, to standard output or to the file of -o")
     ] = None,
@@ -47,7 +47,7 @@ def heads(
 
     style = table_format(format, out)
     if only is not None and only not in NAMES:
-        raise RunError(f"no type of heads is called {only!r}", choose_from(only, NAMES))
+        raise RunError(f"there is no type of heads {only!r}", choose_from(only, NAMES))
     results = [Results.open_run(run) for run in runs]
     labels = head_labels(*results).where(only, head)
     if style is not None:
@@ -66,7 +66,7 @@ def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
     counted = f"head {labels.heads[0]}: {len(labels.sure)} labels" if every else f"{named} of {len(labels.heads)} heads have a label"
     lines = [f"{counted}; {labels.rule}"]
     if any("+" in label for label in table["label"]):
-        lines.append("+: so many further labels of the type, which --head lists")
+        lines.append("+: number of further labels of the type, which --head lists")
     lines += [*labels.notes, labels.unmeasured, *(run.signature for run in results)]
     caption = "\n".join(filter(None, lines))
     if len(table):

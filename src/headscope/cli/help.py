@@ -110,7 +110,7 @@ class CommandGroup(TyperGroup):
 
 def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
     """The same function, with what is meant by the value of each parameter written into its declaration."""
-    function.__annotations__ = get_type_hints(function, include_extras=True)  # no longer as text, which is read anew each time
+    function.__annotations__ = get_type_hints(function, include_extras=True)  # no longer as text, which would be evaluated each time
     for name, hint in function.__annotations__.items():
         for info in getattr(hint, "__metadata__", ()):
             if isinstance(info, (ArgumentInfo, OptionInfo)) and info.metavar is None:

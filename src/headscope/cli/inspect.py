@@ -11,10 +11,10 @@ from headscope.models import EMBEDDED, MODEL_HELP
 
 def inspect(
     model: Annotated[str, typer.Argument(help=MODEL_HELP)] = "mini",
-    length: Annotated[list[int] | None, typer.Option(help="tokens of a text, one more row of the table of memory", min=1)] = None,
-    batch: Annotated[int, typer.Option(help="texts in a batch, for the table of memory", min=1)] = 1,
+    length: Annotated[list[int] | None, typer.Option(help="tokens per text, for one more row of the table of memory", min=1)] = None,
+    batch: Annotated[int, typer.Option(help="texts per batch, for the table of memory", min=1)] = 1,
     layers: Annotated[bool, typer.Option("--layers", help="list the layers and their modules as well")] = False,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, ... [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, ... [default: cuda if available]")] = None,
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16 weights")] = "float32",
 ) -> None:
     """Print what a model is, how its attention is read and verified, what it predicts, and the memory that texts take.
@@ -73,5 +73,5 @@ def doctor() -> None:
     problems += [str(finding) for finding in findings]
     for problem in problems:
         typer.echo(f"wrong: {problem}")
-    typer.echo("something is wrong; reinstall headscope" if problems else "all is well")
+    typer.echo("a check failed; reinstall headscope" if problems else "no problem was found")
     raise typer.Exit(1 if problems else 0)

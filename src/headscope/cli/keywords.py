@@ -30,13 +30,13 @@ NOTED = 3  # texts of which it is said what was left out of them, or how they we
 def keywords(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="text files, any corpus, or - for standard input")],
     model: Annotated[str | None, Option(help=f"{MODEL_HELP} [default: that of --learned, or mini]")] = None,
-    learned: Annotated[Path | None, Option(help="folder that headscope probe keywords wrote [default: learn from the sampler]")] = None,
+    learned: Annotated[Path | None, Option(help="folder written by headscope probe keywords [default: learn from the sampler]")] = None,
     top: Annotated[int, Option(help="phrases of a text", min=1)] = 15,
     format: Annotated[str, Option(help="table, json or csv")] = "table",
     out: Annotated[Path | None, Option("--out", "-o", help="picture to write: .html (a page), .svg, .pdf or .png")] = None,
-    read_as: Annotated[str | None, Option(help="corpus format of the files, if their names do not tell")] = None,
-    on_error: Annotated[str, Option(help="raise, or skip what is bad in a file and count it")] = "raise",
-    device: Annotated[str | None, Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
+    read_as: Annotated[str | None, Option(help="corpus format of the files, if their names do not show it")] = None,
+    on_error: Annotated[str, Option(help="what to do with bad lines of a file: raise an error, or skip and count them")] = "raise",
+    device: Annotated[str | None, Option(help="cpu, cuda, auto, ... [default: cuda if available]")] = None,
     dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no notes")] = False,
 ) -> None:
@@ -51,7 +51,7 @@ def keywords(
     """
     if format not in FORMATS:
         raise RunError(
-            f"there is no format {format!r}", choose_from(format, FORMATS, "Use") + "; what the files are is said with --read-as"
+            f"unknown format {format!r}", choose_from(format, FORMATS, "Use") + "; the format of the files is set with --read-as"
         )
     if out is not None:
         from headscope.widget.shown import suffix_of
@@ -59,7 +59,7 @@ def keywords(
         suffix_of(out)  # before a model is loaded for nothing
     documents, counted = _documents(files, read_as, on_error)
     if out is not None and suffix_of(out) != "html" and len(documents) > 1:
-        raise RunError(f"a picture shows one text, not {len(documents):,}", "Write a page: -o page.html")
+        raise RunError(f"a picture can show one text, not {len(documents):,}", "Write a page: -o page.html")
     from headscope.widget.keywords import KeywordView
 
     finder = _finder(model, learned, device, dtype, quiet)
@@ -84,7 +84,7 @@ def keywords(
         print_keywords(view)
     if not quiet and (out is not None or format != "table"):
         noted = [f"{result.document.id}: {'; '.join(result.notes)}" for result in texts if result.notes]
-        more = [f"and the like of {len(noted) - NOTED:,} more texts"] if len(noted) > NOTED else []
+        more = [f"and similar notes for {len(noted) - NOTED:,} more texts"] if len(noted) > NOTED else []
         for line in [view.trained, *noted[:NOTED], *more]:
             typer.echo(f"headscope: {line}", err=True)
 
@@ -121,7 +121,7 @@ def _finder(model: str | None, learned: Path | None, device: str | None, dtype: 
     from headscope.cli.printing.progress import bar
 
     if not quiet:
-        line = "learning from the 19 documents of the sampler, which takes some seconds; for more of your kind of text see --learned"
+        line = "learning from the 19 documents of the sampler, which takes a few seconds; for texts of another kind see --learned"
         typer.echo(f"headscope: {line}", err=True)
     with bar("learning", hidden=quiet) as progress:
         return learn(loaded or load("mini", device, dtype), progress=progress)
@@ -149,7 +149,7 @@ def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[li
         documents += corpus
         counted += corpus.skipped.labelled()
     if not documents:
-        raise RunError("there is no text in the files", f"Check them, and what they are read as (--read-as {', '.join(KNOWN)})")
+        raise RunError("the files have no text", f"Check them, and their format (--read-as {', '.join(KNOWN)})")
     return list(Corpus.of(documents)), counted  # which gives those of the same name other names
 
 

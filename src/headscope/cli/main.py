@@ -44,24 +44,24 @@ app = typer.Typer(
     headscope annotate a.txt -o a.conllu     no treebank? trees from an installed parser, marked as automatic
     headscope show RUN tokens                the numbers, in the terminal
     headscope plot RUN clark2 -o fig2.svg    a figure for a paper
-    headscope heads RUN                      what type each head is of: sink, syntactic, induction, ...
+    headscope heads RUN                      the type of each head: sink, syntactic, induction, ...
     headscope alike RUN                      which heads attend alike
-    headscope twins mini bert-base-uncased   which heads of two models do
-    headscope flow --out FLOW                how words bear on each other, and what that goes with
+    headscope twins mini bert-base-uncased   which heads of two models attend alike
+    headscope flow --out FLOW                influence between words, and its link to syntax and coreference
     headscope ablate --out ABLATED           which heads are needed
-    headscope in-context --out CONTEXT       what a language model gains from its context, and by which heads
-    headscope probe attention --out PROBE    how much of a tree all heads together hold
-    headscope probe edge --out EDGE          in which layers it knows what
-    headscope probe structural --out PROBE   whether trees lie in its vectors
+    headscope in-context --out CONTEXT       what a language model gains from its context, and which heads bring it
+    headscope probe attention --out PROBE    how much syntax all heads together encode
+    headscope probe edge --out EDGE          which layers encode which annotation
+    headscope probe structural --out PROBE   whether its vectors encode syntax trees
     headscope prune mini --keep 60% --out M  a smaller model, without the heads that matter least
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
-    headscope replicate clark2019            a paper done again, our number beside each of its own
+    headscope replicate clark2019            a paper's analyses repeated, our number beside each published one
     headscope report RUN                     one offline page with everything
-    headscope view "Keys open doors."        what heads look at in a text of your own
-    headscope keywords article.txt           what is important in it, as heads have learnt to tell
+    headscope view "Keys open doors."        what heads look at in any text
+    headscope keywords article.txt           its keyphrases, found from attention
     headscope compare A B C                  runs, or studies of one kind, side by side
-    headscope rerun RUN                      the same again, to the last bit?
-    headscope serve RUN                      the same in the browser, and a box to type a sentence into
+    headscope rerun RUN                      repeat a run, and check that it is identical to the last bit
+    headscope serve RUN                      runs in the browser, and a box to type a sentence into
     """),
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -20,27 +20,27 @@ Option = typer.Option
 def train(
     corpus: Annotated[list[str], Option(help="file of labelled texts: CSV, TSV, JSON lines, or CoNLL-U for tags; may be repeated")],
     out: Annotated[Path, Option("--out", "-o", help="folder for the trained model")],
-    model: Annotated[str, Option(help=f"what to start from: {MODEL_HELP}")] = "mini",
+    model: Annotated[str, Option(help=f"model to start from: {MODEL_HELP}")] = "mini",
     dev: Annotated[list[str] | None, Option(help="file to test on; may be repeated [default: part of the corpus is held out]")] = None,
-    labels: Annotated[str, Option(help="what is learnt: label (a class a text); upos, xpos or keyphrases (a tag a word)")] = "label",
-    epochs: Annotated[int, Option(help="times through the corpus", min=1)] = 3,
-    batch: Annotated[int, Option(help="texts at once", min=1)] = 16,
-    rate: Annotated[float, Option(help="learning rate at its highest; 2e-5 is usual for models of BERT's size")] = 1e-4,
-    warmup: Annotated[float, Option(help="share of all steps in which the rate rises; then it falls to 0")] = 0.1,
-    weight_decay: Annotated[float, Option(help="AdamW's decay of weights, a step")] = 0.01,
-    checks: Annotated[int, Option(help="looks at the dev part in each epoch", min=1)] = 2,
-    patience: Annotated[int, Option(help="looks without a better score before training stops", min=1)] = 4,
+    labels: Annotated[str, Option(help="what to learn: label (one class per text); upos, xpos or keyphrases (one tag per word)")] = "label",
+    epochs: Annotated[int, Option(help="epochs, passes through the corpus", min=1)] = 3,
+    batch: Annotated[int, Option(help="texts per batch", min=1)] = 16,
+    rate: Annotated[float, Option(help="highest learning rate; 2e-5 is usual for models of BERT's size")] = 1e-4,
+    warmup: Annotated[float, Option(help="share of all steps in which the learning rate rises; then it falls to 0")] = 0.1,
+    weight_decay: Annotated[float, Option(help="weight decay of AdamW")] = 0.01,
+    checks: Annotated[int, Option(help="evaluations on the dev part per epoch", min=1)] = 2,
+    patience: Annotated[int, Option(help="evaluations without a better score before training stops", min=1)] = 4,
     held_out: Annotated[float, Option(help="share of the documents to test on, if there is no --dev")] = 0.1,
     metric: Annotated[
         str | None, Option(help="accuracy, f1, f1_macro, f1_micro, matthews, keyphrase_tokens, keyphrase_spans [default: by --labels]")
     ] = None,
-    limit: Annotated[int, Option(help="texts to learn from, drawn by the seed; 0: all of them", min=0)] = 0,
-    max_length: Annotated[int, Option(help="tokens a text may have; longer ones are cut")] = 128,
+    limit: Annotated[int, Option(help="texts to learn from, drawn with the seed; 0: all of them", min=0)] = 0,
+    max_length: Annotated[int, Option(help="longest text, in tokens; longer ones are cut")] = 128,
     seed: Annotated[int, Option(help="seed of the new head, the order of texts, and what is held out")] = 0,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
-    format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
+    format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not show it")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
-    on_error: Annotated[str, Option(help="raise, or skip bad lines and count them")] = "raise",
+    on_error: Annotated[str, Option(help="what to do with bad lines: raise an error, or skip and count them")] = "raise",
     overwrite: Annotated[bool, Option("--overwrite", help="replace the trained model in the folder")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress, no summary")] = False,
 ) -> None:
@@ -111,28 +111,31 @@ def _print(trained: TrainedModel, recipe: TrainingRecipe) -> None:
 
 
 def prune(
-    model: Annotated[str, typer.Argument(help=f"{MODEL_HELP}; with what it predicts with")],
+    model: Annotated[str, typer.Argument(help=f"{MODEL_HELP}; with its prediction head")],
     keep: Annotated[str, Option(help="share of the heads to keep: 60%")],
-    out: Annotated[Path, Option("--out", "-o", help="folder for the smaller model; it must not be there yet, or be empty")],
+    out: Annotated[Path, Option("--out", "-o", help="folder for the smaller model; it must not exist, or be empty")],
     by: Annotated[
-        str, Option(help="what goes first: importance, drop (measured, head by head), random, or a quantity of --run, with - the highest")
+        str,
+        Option(
+            help="order of removal: importance, drop (measured, head by head), random, or a quantity of --run; with - the highest first"
+        ),
     ] = "importance",
-    run: Annotated[Path | None, Option(help="a run of the same model, to order heads by one of its quantities")] = None,
-    corpus: Annotated[list[str] | None, Option(help="texts to estimate by and to try it on [default: sampler]")] = None,
-    score: Annotated[str | None, Option(help="what to try it by [default: by what the model does]")] = None,
+    run: Annotated[Path | None, Option(help="run of the same model, to order heads by one of its quantities")] = None,
+    corpus: Annotated[list[str] | None, Option(help="texts for the order and for the test [default: sampler]")] = None,
+    score: Annotated[str | None, Option(help="score to test with [default: by what the model does]")] = None,
     limit: Annotated[int, Option(help="texts; 0: all of them", min=0)] = 200,
-    max_length: Annotated[int, Option(help="tokens a text may have")] = 128,
-    format: Annotated[str | None, Option("--corpus-format", help="format of the corpus, if the file name does not tell")] = None,
+    max_length: Annotated[int, Option(help="longest text, in tokens")] = 128,
+    format: Annotated[str | None, Option("--corpus-format", help="format of the corpus, if the file name does not show it")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
-    on_error: Annotated[str, Option(help="raise, or skip bad sentences and count them")] = "raise",
+    on_error: Annotated[str, Option(help="what to do with bad sentences: raise an error, or skip and count them")] = "raise",
     dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
-    speed: Annotated[bool, Option("--speed", help="also measure how much faster it is, at batches of 1, 4, 16 and 64")] = False,
+    speed: Annotated[bool, Option("--speed", help="also measure the speed-up, with batches of 1, 4, 16 and 64")] = False,
     keep_shape: Annotated[
-        bool, Option("--keep-shape", help="write zeros for the heads instead of smaller matrices: no faster, but every tool can load it")
+        bool, Option("--keep-shape", help="write zeros for the heads instead of smaller matrices: not faster, but every tool can load it")
     ] = False,
-    seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed but the folder")] = False,
+    seed: Annotated[int, Option(help="random seed")] = 0,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="print only the folder: no progress bar, no tables")] = False,
 ) -> None:
     """Cut the heads that matter least out of a model for good, and say what it loses on documents that had no say in
     the choice.
@@ -161,7 +164,7 @@ def prune(
     save(result.smaller, out, keep_shape)
     if not quiet:
         if keep_shape:
-            print_text("written with zeros for the heads that are gone, in its full size; the tables are of the model without them")
+            print_text("written in full size, with zeros for the removed heads; the tables are of the model without them")
         models = result.whole, result.smaller
         _print_pruned(result.scores, size_table(*models), speed_table(*models, result.texts) if speed else None)
     typer.echo(out)
@@ -171,6 +174,6 @@ def _print_pruned(scores: Table, sizes: Table, speeds: Table | None) -> None:
     from headscope.cli.printing.tables import print_table
 
     print_table(sizes, "what is left")
-    print_table(scores, "what it scores on documents that had no say in the choice")
+    print_table(scores, "scores on documents that were not used for the choice")
     if speeds is not None:
-        print_table(speeds, "texts a second, by batch")
+        print_table(speeds, "texts per second, by batch size")

@@ -27,7 +27,7 @@ def numbers(value: str) -> list[int]:
     for part in names(value):
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise RunError(f"{value!r} is no list of layers", "Write numbers and ranges, as in 1-4,12")
+            raise RunError(f"{value!r} is not a list of layers", "Write numbers and ranges, as in 1-4,12")
         layers.extend(range(int(first), int(last or first) + 1))
     if not layers:
         raise RunError(f"{value!r} names no layer", "Write numbers and ranges, as in 1-4,12")
@@ -40,7 +40,7 @@ def choices(values: list[str]) -> dict[str, str]:
     for value in values:
         column, equals, text = value.partition("=")
         if not equals or not column:
-            raise RunError(f"{value!r} is not of the form COLUMN=VALUE", "Write, say, --where genre=news")
+            raise RunError(f"{value!r} is not of the form COLUMN=VALUE", "Write it as in --where genre=news")
         chosen[column] = text
     return chosen
 
@@ -52,7 +52,7 @@ def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:
         key, equals, text = value.partition("=")
         measure, dot, option = key.partition(".")
         if not equals or not dot or not measure or not option:
-            raise RunError(f"option {value!r} is not of the form MEASURE.OPTION=VALUE", "Write, say, -O entropy.level=word")
+            raise RunError(f"option {value!r} is not of the form MEASURE.OPTION=VALUE", "Write it as in -O entropy.level=word")
         try:
             parsed: Any = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
@@ -64,4 +64,4 @@ def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:
 def check_page(path: Path) -> None:
     """An error if a page is to be written to a file that is called something else."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise RunError(f"{path} is not called like a page", "Use a name that ends in .html")
+        raise RunError(f"{path} is not a name of a page", "Use a name that ends in .html")

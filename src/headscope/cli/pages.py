@@ -9,7 +9,7 @@ import typer
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="run folder, or that of a study")],
+    run: Annotated[Path, typer.Argument(help="folder of a run or a study")],
     studies: Annotated[list[Path] | None, typer.Argument(help="folders of studies to put on the same page")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write [default: report.html in the run folder]")] = None,
 ) -> None:
@@ -31,10 +31,10 @@ def report(
 
 def serve(
     runs: Annotated[list[Path] | None, typer.Argument(help="run folders, or folders that hold run folders", metavar="RUN")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="a model to put texts through; may be given several times")] = None,
-    port: Annotated[int, typer.Option(help="where to listen; 0 is any free port", min=0, max=65535)] = 8765,
-    host: Annotated[str, typer.Option(help="the address to listen on; the default is reached from this machine only")] = "127.0.0.1",
-    max_tokens: Annotated[int, typer.Option(help="tokens of a text; what is over is cut off", min=16)] = 512,
+    model: Annotated[list[str] | None, typer.Option(help="model that reads typed texts; may be repeated")] = None,
+    port: Annotated[int, typer.Option(help="port to listen on; 0: any free port", min=0, max=65535)] = 8765,
+    host: Annotated[str, typer.Option(help="address to listen on; the default can only be reached from this machine")] = "127.0.0.1",
+    max_tokens: Annotated[int, typer.Option(help="longest text, in tokens; the rest is cut off", min=16)] = 512,
     open: Annotated[bool, typer.Option(help="open the page in a browser")] = False,
 ) -> None:
     """Serve runs as pages with an address for every head, two runs beside each other, and a box to type a sentence

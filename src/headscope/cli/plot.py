@@ -32,7 +32,7 @@ def plot(
             "relations of clark5: obj,det"
         ),
     ] = None,
-    kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first there is]")] = None,
+    kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the first that the model has]")] = None,
     direction: Annotated[
         str | None,
         typer.Option(
@@ -40,13 +40,11 @@ def plot(
             help="table2: heads by mention-to-antecedent or antecedent-to-mention [default: mention-to-antecedent, as in the paper]",
         ),
     ] = None,
-    structural: Annotated[
-        Path | None, typer.Option(help="table3: a study of headscope probe structural, for the row of that probe")
-    ] = None,
+    structural: Annotated[Path | None, typer.Option(help="table3: study by headscope probe structural, for the row of that probe")] = None,
     bars: Annotated[bool, typer.Option("--bars", help="tenney3: bars of the true label and its strongest rival, as in the paper")] = False,
     embedding: Annotated[str | None, typer.Option(help="clark6, twins: metric, nonmetric or classical scaling [default: metric]")] = None,
     sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,
-    groups: Annotated[int | None, typer.Option(help="dendrogram: so many groups [default: by silhouette]", min=1)] = None,
+    groups: Annotated[int | None, typer.Option(help="dendrogram: number of groups [default: by silhouette]", min=1)] = None,
     linkage: Annotated[str | None, typer.Option(help="of a tree: average, complete or single [default: average]")] = None,
     order: Annotated[str | None, typer.Option(help="distances: heads by layer, or as in the tree [default: layer]")] = None,
     width: Width = None,

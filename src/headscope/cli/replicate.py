@@ -1,4 +1,4 @@
-"""`headscope replicate`: a paper done again, our number beside each published one."""
+"""`headscope replicate`: a paper's analyses repeated, our number beside each published one."""
 
 from __future__ import annotations
 
@@ -24,23 +24,21 @@ _COLOURS = {"same direction": "green", "same order": "green", "in our interval":
 
 
 def replicate(
-    recipe: Annotated[
-        str, typer.Argument(help="clark2019, westera, tenney2019, michel2019, stefanik, hewitt2019, or a TOML file of your own")
-    ],
+    recipe: Annotated[str, typer.Argument(help="clark2019, westera, tenney2019, michel2019, stefanik, hewitt2019, or your own TOML file")],
     model: Annotated[str, Option(help=MODEL_HELP)] = "mini",
     corpus: Annotated[
         list[str] | None,
-        Option(help="file for all steps, or ROLE=FILE for those that need such data; may be repeated [default: sampler (embedded)]"),
+        Option(help="file for all steps, or ROLE=FILE for the steps that need such data; may be repeated [default: sampler (embedded)]"),
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/RECIPE-MODEL-CORPUS]")] = None,
-    full: Annotated[bool, Option("--full", help="without the limits that keep a recipe short")] = False,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
-    resume: Annotated[bool, Option("--resume", help="go on with the replication in the folder")] = False,
+    full: Annotated[bool, Option("--full", help="without the recipe's limits on texts and training")] = False,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
+    resume: Annotated[bool, Option("--resume", help="continue the replication in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the replication in the folder")] = False,
     report: Annotated[bool, Option("--report/--no-report", help="also write a page, report.html")] = True,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress, no table")] = False,
 ) -> None:
-    """Do everything of a paper that can be done on the given data, and set our number beside each published one, with
+    """Repeat the analyses of a paper that the given data allow, and show our number beside each published one, with
     what differs.
 
     headscope replicate clark2019
@@ -125,7 +123,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     """A claim as text, by column."""
     return {
         "where": row["place"],
-        "what is said": row["says"] + (f" ({row['unit']})" if row["unit"] else ""),
+        "claim": row["says"] + (f" ({row['unit']})" if row["unit"] else ""),
         "published": row["published"],
         "ours": row["ours"] + (f", n {row['n']:,} {row['n_counts']}".rstrip() + _documents(row) if row["n"] else ""),
         "holds?": row["verdict"],
@@ -141,7 +139,7 @@ def _print_blocks(rows: Sequence[Mapping[str, str]], console: Console) -> None:
 
     for row in rows:
         console.print(Text.assemble(row["where"], "  ", (row["holds?"], _COLOURS.get(row["holds?"], "dim"))))
-        print_text(f"  {row['what is said']}")
+        print_text(f"  {row['claim']}")
         print_text(f"  published {row['published']}; ours {row['ours']}", indent=4)
         if row["what else differs"]:
             print_text(f"  what else differs: {row['what else differs']}", "dim", indent=4)
@@ -155,7 +153,7 @@ def _print_columns(rows: Sequence[Mapping[str, str]], console: Console) -> None:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", expand=console.is_terminal)
-    for name, share in (("where", 3), ("what is said", 8), ("published", 5), ("ours", 5), ("holds?", 3), ("what else differs", 6)):
+    for name, share in (("where", 3), ("claim", 8), ("published", 5), ("ours", 5), ("holds?", 3), ("what else differs", 6)):
         table.add_column(name, ratio=share if console.is_terminal else None, overflow="fold")
     for row in rows:
         styles = {"holds?": _COLOURS.get(row["holds?"], "dim"), "what else differs": "dim"}

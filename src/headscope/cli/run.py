@@ -36,64 +36,70 @@ def run(
         ),
     ] = None,
     measures: Annotated[
-        str | None, Option(help="measures, listed below, or your own: FILE.py:CLASS [default: positions,tokens,entropy]")
+        str | None, Option(help="measures listed below, or your own: FILE.py:CLASS [default: positions,tokens,entropy]")
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
-    folds: Annotated[int | None, Option(help="parts of the documents; each scores the best heads of all others [default: 2]")] = None,
+    folds: Annotated[
+        int | None, Option(help="cross-fitting folds: each part of the documents scores the best heads of all others [default: 2]")
+    ] = None,
     preset: Annotated[str | None, Option(help="recommended, paper, or reference (what the released code did)")] = None,
-    unit: Annotated[str | None, Option(help="what one input is: sentence, paragraph, document, pair, segment")] = None,
-    max_length: Annotated[int | None, Option(help="tokens an input may have [default: 128]")] = None,
+    unit: Annotated[str | None, Option(help="unit of input: sentence, paragraph, document, pair, segment")] = None,
+    max_length: Annotated[int | None, Option(help="longest input, in tokens [default: 128]")] = None,
     overlong: Annotated[str | None, Option(help="longer texts: drop, truncate, window, error [default: drop]")] = None,
-    word_rows: Annotated[str | None, Option(help="a word's row: mean of its tokens' rows, first, or max [default: mean]")] = None,
+    word_rows: Annotated[str | None, Option(help="row of a word: mean of its tokens' rows, first, or max [default: mean]")] = None,
     segment_ids: Annotated[str | None, Option(help="pair (0 and 1) or zeros, for two-part inputs")] = None,
     layers: Annotated[str | None, Option(help="only these layers, counted from 1: 1-4,12")] = None,
-    limit: Annotated[int | None, Option(help="stop after so many texts; 0: all of them [default: all]")] = None,
+    limit: Annotated[int | None, Option(help="stop after this many texts; 0: all of them [default: all]")] = None,
     generate: Annotated[
-        int | None, Option(help="let the model continue each text by so many tokens, and measure both together (decoders)")
+        int | None, Option(help="let the model continue each text by this many tokens, and measure both together (decoders)")
     ] = None,
     prompt_tokens: Annotated[
-        int | None, Option(help="with --generate: cut each text after so many tokens, at the end of a word [default: the whole text]")
+        int | None, Option(help="with --generate: cut each text after this many tokens, at the end of a word [default: the whole text]")
     ] = None,
     temperature: Annotated[
-        float | None, Option(help="with --generate: draw tokens, by --seed, in place of the most probable one [default: 0]")
+        float | None, Option(help="with --generate: sample tokens, with --seed, instead of the most probable one [default: 0]")
     ] = None,
-    by: Annotated[
-        str | None, Option(help="a column of the documents (genre, label, length): all tables for each of its values, too")
-    ] = None,
-    format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not tell")] = None,
+    by: Annotated[str | None, Option(help="column of the documents (genre, label, length): also all tables for each of its values")] = None,
+    format: Annotated[str | None, Option("--corpus-format", help="corpus format, if the file name does not show it")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
     allow_unknown: Annotated[
-        bool | None, Option("--allow-unknown", help="measure words although over 30 % of the tokens are unknown to the model")
+        bool | None, Option("--allow-unknown", help="measure words even if over 30 % of the tokens are unknown to the model")
     ] = None,
-    on_error: Annotated[str | None, Option(help="raise, or skip bad sentences and texts the model fails on, and count them")] = None,
+    on_error: Annotated[
+        str | None, Option(help="what to do with bad sentences and texts on which the model fails: raise an error, or skip and count them")
+    ] = None,
     replicates: Annotated[int | None, Option(help="bootstrap replicates for intervals [default: 500]")] = None,
-    seed: Annotated[int | None, Option(help="seed of the bootstrap, of segment construction and of --temperature [default: 0]")] = None,
-    batch_tokens: Annotated[int | None, Option(help="tokens in a batch [default: 2048, on a GPU 32768]")] = None,
-    shard_tokens: Annotated[int | None, Option(help="tokens between two savings [default: 8 batches on a CPU, 32 on a GPU]")] = None,
+    seed: Annotated[
+        int | None, Option(help="random seed of the bootstrap, of segment construction and of --temperature [default: 0]")
+    ] = None,
+    batch_tokens: Annotated[int | None, Option(help="tokens per batch [default: 2048, on a GPU 32768]")] = None,
+    shard_tokens: Annotated[int | None, Option(help="tokens between two checkpoints [default: 8 batches on a CPU, 32 on a GPU]")] = None,
     dtype: Annotated[str | None, Option(help="float32, float16 or bfloat16 weights [default: float32]")] = None,
-    weights: Annotated[str | None, Option(help="trained, or random: a control, all but the embeddings redrawn")] = None,
+    weights: Annotated[str | None, Option(help="trained, or random: a control, with all weights but the embeddings redrawn")] = None,
     map_: Annotated[
         str | None,
         Option("--map", help="what is measured: attention weights, norm (of what they carry), or value-zeroing [default: weights]"),
     ] = None,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
-    engine: Annotated[str, Option(help="local, processes, or ray: several workers, on one machine or many, the same bits")] = "local",
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
+    engine: Annotated[
+        str, Option(help="local, processes, or ray: several workers on one machine or many, with identical results")
+    ] = "local",
     workers: Annotated[int, Option(help="workers of the engines processes and ray", min=1)] = 2,
-    address: Annotated[str | None, Option(help="HOST:PORT of a Ray cluster, or auto [default: a Ray of its own]")] = None,
-    gpus_per_worker: Annotated[float | None, Option(help="GPUs of a worker of Ray [default: one, or a share if there are fewer]")] = None,
+    address: Annotated[str | None, Option(help="HOST:PORT of a Ray cluster, or auto [default: start a new Ray]")] = None,
+    gpus_per_worker: Annotated[float | None, Option(help="GPUs per Ray worker [default: one, or a share if there are fewer]")] = None,
     readers: Annotated[
         int | None,
-        Option(help="processes that read ahead, each every n-th of many files; 0: none [default: 0, beside a GPU up to 4]", min=0),
+        Option(help="processes that prefetch texts, each every n-th of many files; 0: none [default: 0, beside a GPU up to 4]", min=0),
     ] = None,
-    gallery: Annotated[int, Option(help="texts to look at again for maps to show; 0: none", min=0)] = 96,
-    resume: Annotated[bool, Option("--resume", help="go on with the run in the folder")] = False,
+    gallery: Annotated[int, Option(help="texts from which the gallery is chosen; 0: no gallery", min=0)] = 96,
+    resume: Annotated[bool, Option("--resume", help="continue the run in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the run in the folder")] = False,
-    plan: Annotated[bool, Option("--plan", help="say what the run would do and how long it would take, and do not run it")] = False,
-    tried: Annotated[int, Option(help="shards that --plan runs to tell how long all would take; 0: none", min=0)] = 3,
+    plan: Annotated[bool, Option("--plan", help="print what the run would do and how long it would take, without running it")] = False,
+    tried: Annotated[int, Option(help="shards that --plan runs to estimate the time; 0: none", min=0)] = 3,
     maps: Annotated[list[Path] | None, Option(help="measure saved maps (.npz, .safetensors) instead; may be repeated")] = None,
-    causal: Annotated[bool | None, Option("--causal/--not-causal", help="whether --maps are causal [default: as they look]")] = None,
-    profile: Annotated[bool, Option("--profile", help="say in the end where the time went: seconds and share of each part")] = False,
+    causal: Annotated[bool | None, Option("--causal/--not-causal", help="whether --maps are causal [default: detected]")] = None,
+    profile: Annotated[bool, Option("--profile", help="print where the time went: seconds and share of each part")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
 ) -> None:
     """Measure what every head attends to, in one streaming pass over a corpus.
@@ -133,15 +139,15 @@ def run(
         return
     if maps:
         if plan:
-            raise RunError("--plan says nothing about --maps", "Leave one of them out")
+            raise RunError("--plan does not work with --maps", "Omit one of them")
         if resume or limit is not None or layers is not None or profile:
-            raise RunError("--resume, --limit, --layers and --profile say nothing about --maps", "Leave them out")
+            raise RunError("--resume, --limit, --layers and --profile do not work with --maps", "Omit them")
         if final.generate is not None:
-            raise RunError("--generate says nothing about --maps, which are of given texts", "Leave one of them out")
+            raise RunError("--generate does not work with --maps, which are of given texts", "Omit one of them")
         if final.map != "weights":
-            raise RunError(f"--map {final.map} is made by a model, and --maps are measured as they are", "Leave one of them out")
+            raise RunError(f"--map {final.map} needs a model, and --maps are measured as they are", "Omit one of them")
         if final.by is not None:
-            raise RunError(f"saved maps have no column {final.by!r}: they come without a corpus", "Leave --by out, or run on a corpus")
+            raise RunError(f"saved maps have no column {final.by!r}, since they have no corpus", "Omit --by, or run on a corpus")
         results = _from_maps(maps, final, causal, out or folder or Path("runs/maps"), overwrite, gallery)
     else:
         usual = default_folder(final.model, final.corpus[0])
@@ -172,7 +178,7 @@ def _settings(
     if folds is not None:
         choosing = [name for name in chosen if hasattr(REGISTRY.get(name), "folds")]
         if not choosing:
-            raise RunError("--folds is for measures that choose best heads", "Add relations, coreference or pronouns to --measures")
+            raise RunError("--folds is only for measures that choose best heads", "Add relations, coreference or pronouns to --measures")
         for name in choosing:
             chosen[name]["folds"] = folds
     for name, values in measure_options(options).items():
@@ -228,17 +234,17 @@ def _from_maps(paths: list[Path], spec: RunSpec, causal: bool | None, out: Path,
 def rerun(
     run: Annotated[Path, typer.Argument(help="folder of a run or a study")],
     out: Annotated[
-        Path | None, Option("--out", "-o", help="folder for the new one [default: beside it, and removed if it is identical]")
+        Path | None, Option("--out", "-o", help="folder for the new one [default: beside the old one, and removed if identical]")
     ] = None,
-    model: Annotated[str | None, Option(help="where the model is now, if not where it was")] = None,
-    other: Annotated[str | None, Option(help="where the other model of twins is now, if not where it was")] = None,
+    model: Annotated[str | None, Option(help="where the model is now, if it moved")] = None,
+    other: Annotated[str | None, Option(help="where the other model of twins is now, if it moved")] = None,
     corpus: Annotated[list[str] | None, Option(help="where the corpus is now; may be repeated")] = None,
-    dev: Annotated[list[str] | None, Option(help="where the corpus is now that a study was tried on; may be repeated")] = None,
-    look: Annotated[list[str] | None, Option(help="where the corpus is now that probe edge looked at; may be repeated")] = None,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: as it was made]")] = None,
-    engine: Annotated[str, Option(help="local, or processes: several workers, the same bits")] = "local",
+    dev: Annotated[list[str] | None, Option(help="where the dev corpus of a study is now; may be repeated")] = None,
+    look: Annotated[list[str] | None, Option(help="where the corpus of probe edge --look is now; may be repeated")] = None,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1 [default: as in the original]")] = None,
+    engine: Annotated[str, Option(help="local, or processes: several workers, with identical results")] = "local",
     workers: Annotated[int, Option(help="workers of the processes engine", min=1)] = 2,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, nothing printed if it is identical")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, and no output if identical")] = False,
 ) -> None:
     """Make a run or a study again with its own settings, and compare every table and state with it.
 
@@ -264,7 +270,7 @@ def rerun(
                 progress=progress, tell=tell,
             )  # fmt: skip
     except KeyboardInterrupt as error:
-        kept = f"what was finished is kept in {out}" if out is not None else "nothing of it is kept"
+        kept = f"finished parts are kept in {out}" if out is not None else "nothing is kept"
         say(f"interrupted; {kept}")
         raise typer.Exit(exit_code(error)) from None
     if outcome.identical and quiet:
@@ -274,6 +280,6 @@ def rerun(
     if outcome.same.differences:
         print_table(outcome.same.table(), "what differs")
     if outcome.kept is not None:
-        typer.echo(f"the new one is in {outcome.kept}")
+        typer.echo(f"the new results are in {outcome.kept}")
     if not outcome.identical:
         raise typer.Exit(1)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def show(
     run: Annotated[Path, typer.Argument(help="run folder")],
-    table: Annotated[str | None, typer.Argument(help="table to show; without it, what the run holds")] = None,
+    table: Annotated[str | None, typer.Argument(help="table to show; without it, a list of the tables")] = None,
     quantity: Annotated[str | None, typer.Option(help="only this quantity")] = None,
     head: Annotated[str | None, typer.Option(help="only this head, counted from 1: 8-10, cross/3-2")] = None,
     where: Annotated[
-        list[str] | None, typer.Option(help="only the rows of this value, or this slice of a run with --by: COLUMN=VALUE; may be repeated")
+        list[str] | None, typer.Option(help="only rows with this value, or this slice of a run with --by: COLUMN=VALUE; may be repeated")
     ] = None,
     sort: Annotated[str | None, typer.Option(help="column to sort by, largest first")] = None,
-    limit: Annotated[int | None, typer.Option(help="so many rows at most [default: 40 in the terminal, else all]", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="rows at most [default: 40 in the terminal, else all]", min=1)] = None,
     format: Annotated[
         str | None, typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow, to standard output or to the file of -o")
     ] = None,
@@ -57,10 +57,10 @@ def show(
         results = results.slice(**{by: chosen.pop(by)})
     if table is None:
         if style is not None:
-            raise RunError("no table is named", f"Name one of {', '.join(results)}")
+            raise RunError("no table was named", f"Name one of {', '.join(results)}")
         if chosen:
             raise RunError(
-                f"--where {next(iter(chosen))}= chooses rows of a table", "Name the table, too, as in headscope show RUN entropy"
+                f"--where {next(iter(chosen))}= chooses rows of a table", "Name the table as well, as in headscope show RUN entropy"
             )
         _contents(results)
         return

@@ -22,31 +22,27 @@ Option = typer.Option
 
 
 def importance(
-    model: Annotated[str, Option(help=f"{MODEL_HELP}; with what it predicts with")] = "mini",
+    model: Annotated[str, Option(help=f"{MODEL_HELP}; with its prediction head")] = "mini",
     corpus: Annotated[list[str] | None, Option(help="file, or 'sampler' (embedded); may be repeated [default: sampler]")] = None,
-    tags: Annotated[
-        str | None, Option(help="what a model that tags words was trained on: upos, xpos, keyphrases [default: by its tags]")
-    ] = None,
-    unit: Annotated[
-        str | None, Option(help="what one text is: sentence, paragraph, document, pair [default: as the model needs it]")
-    ] = None,
-    mask_share: Annotated[float, Option(help="share of the pieces that a masked model is to guess")] = 0.15,
+    tags: Annotated[str | None, Option(help="tags that the model was trained on: upos, xpos, keyphrases [default: by its labels]")] = None,
+    unit: Annotated[str | None, Option(help="unit of text: sentence, paragraph, document, pair [default: as the model needs it]")] = None,
+    mask_share: Annotated[float, Option(help="share of the word pieces that a masked model predicts")] = 0.15,
     abs_over: Annotated[
-        str, Option(help="sizes of gradients by example (the paper), by token (its code), or by batch (Hugging Face)")
+        str, Option(help="gradient norms per example (the paper), per token (its code), or per batch (Hugging Face)")
     ] = "example",
-    batch_texts: Annotated[int, Option(help="by batch: texts of a batch, in the order of the corpus", min=1)] = 8,
+    batch_texts: Annotated[int, Option(help="per batch: texts of a batch, in the order of the corpus", min=1)] = 8,
     normalise: Annotated[str, Option(help="layer_l2, global_minmax or none")] = "layer_l2",
-    max_length: Annotated[int, Option(help="tokens a text may have")] = 128,
+    max_length: Annotated[int, Option(help="longest text, in tokens")] = 128,
     limit: Annotated[int, Option(help="texts, drawn from all documents; 0: all of them", min=0)] = 200,
-    format: Annotated[str | None, Option("--corpus-format", help="format of the corpus, if the file name does not tell")] = None,
+    format: Annotated[str | None, Option("--corpus-format", help="format of the corpus, if the file name does not show it")] = None,
     old_format: Annotated[str | None, Option("--format", hidden=True)] = None,
-    on_error: Annotated[str, Option(help="raise, or skip bad sentences and count them")] = "raise",
+    on_error: Annotated[str, Option(help="what to do with bad sentences: raise an error, or skip and count them")] = "raise",
     replicates: Annotated[int, Option(help="bootstrap replicates for intervals", min=0)] = 10_000,
-    seed: Annotated[int, Option(help="seed of what is drawn")] = 0,
+    seed: Annotated[int, Option(help="random seed")] = 0,
     dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/ablation-MODEL-CORPUS]")] = None,
-    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")] = None,
-    resume: Annotated[bool, Option("--resume", help="go on with the study in the folder")] = False,
+    device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
+    resume: Annotated[bool, Option("--resume", help="continue the study in the folder")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
     plan: Annotated[bool, Option("--plan", help=PLAN)] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no summary, only warnings")] = False,
@@ -79,7 +75,7 @@ class TwinsCommand(StudyCommand):
         epsilon = Option("--epsilon", help=f"{field.description}; may be repeated [default: {usual}]")
         for name, made in super().options():
             yield name, made if name != "epsilons" else {"annotation": Annotated[list[float] | None, epsilon], "default": None}
-        pairs = Option(help="print so many of the closest pairs of twins", min=1)
+        pairs = Option(help="closest pairs of twins to print", min=1)
         yield "pairs", {"annotation": Annotated[int, pairs], "default": 10}
 
     def call(self, *, pairs: int = 10, **given: Any) -> Results | None:
@@ -105,12 +101,12 @@ def _print_pairs(results: Results, count: int) -> None:
             names[1]: [row["twin"] for row in rows],
             **columns_of(rows, ("distance", "low", "high", "support", "own_distance", "words")),
         }
-        print_table(Table.of(columns), f"\nthe {len(rows)} closest pairs of each other's twins")
+        print_table(Table.of(columns), f"\nthe {len(rows)} closest pairs of mutual twins")
 
 
 def join(
     studies: Annotated[list[Path], typer.Argument(help="folders of studies by headscope probe edge, of one model")],
-    out: Annotated[Path, Option("--out", "-o", help="folder for all of them together")],
+    out: Annotated[Path, Option("--out", "-o", help="folder for the joined study")],
     overwrite: Annotated[bool, Option("--overwrite", help="replace the study in the folder")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no summary")] = False,
 ) -> None:
@@ -129,6 +125,6 @@ def join(
 
 
 probe = typer.Typer(
-    cls=StudyGroup, help="Train small probes on what a model holds, to see what it knows.", no_args_is_help=True, rich_markup_mode=None
+    cls=StudyGroup, help="Train small probes on the attention or the hidden states of a model.", no_args_is_help=True, rich_markup_mode=None
 )
 probe.command(cls=Command, help=examples(join.__doc__))(with_metavars(join))

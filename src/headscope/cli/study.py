@@ -29,7 +29,7 @@ _FIRST, _LAST = (
     ("cache", "cache_limit", "max_length", "limit", "limit_dev", "format", "on_error", "replicates", "seed", "dtype"),
 )
 _NONE = "none"  # an empty list
-PLAN = "say what the study would do and how long it would take, by a try of some seconds, and do not run it"
+PLAN = "print what the study would do and how long it would take, from a trial of some seconds, without running it"
 
 
 class StudyCommand(Command):
@@ -176,7 +176,7 @@ def _options(study: Study, spec: type[StudySpec]) -> Iterator[tuple[str, dict[st
     """The parameters of a command: the settings first, then how the work is done."""
     fields = {name: field for name, field in spec.model_fields.items() if field.description}
     between = [name for name in fields if name not in (*_FIRST, *_LAST)]
-    line = "TOML file with settings, which options override"
+    line = "TOML file with settings; options override it"
     for name in study.arguments:
         argument = typer.Argument(metavar=_argument(study, name), help=fields[name].description, show_default=False)
         yield name, {"annotation": Annotated[str | None, argument], "default": None}
@@ -193,12 +193,12 @@ def _options(study: Study, spec: type[StudySpec]) -> Iterator[tuple[str, dict[st
     yield (
         "device",
         {
-            "annotation": Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if there is one]")],
+            "annotation": Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")],
             "default": None,
         },
     )
     switches = {
-        "resume": "go on with the study in the folder",
+        "resume": "continue the study in the folder",
         "overwrite": "replace the study in the folder",
         "plan": PLAN,
     }

@@ -16,7 +16,7 @@ _DRIVER = Path("/proc/driver/nvidia/gpus")  # where the driver of NVIDIA lists i
 
 
 def print_version(wanted: bool) -> None:
-    """Print the versions and end, if that is what was asked for."""
+    """Print the versions and exit, if `wanted`."""
     if wanted:
         typer.echo("\n".join(lines()))
         raise typer.Exit
@@ -39,7 +39,7 @@ def device(driver: Path = _DRIVER) -> str:
     built = _built_for_gpu()
     if names and not hidden and built:
         return f"cuda ({', '.join(names)})"
-    unsure = "; headscope doctor asks torch for others" if built and not hidden else ""
+    unsure = "; headscope doctor lists others" if built and not hidden else ""
     return f"cpu ({os.cpu_count()} processors{unsure})"
 
 

@@ -22,7 +22,7 @@ def view(
     heads: Annotated[
         str | None,
         typer.Option(
-            help="heads counted from 1: 8-10,5-4 or cross/3-2; all draws thumbnails of all heads [default: those that link far words]"
+            help="heads, counted from 1: 8-10,5-4 or cross/3-2; all: thumbnails of all heads [default: those that link distant words]"
         ),
     ] = None,
     measure: Annotated[
@@ -33,7 +33,7 @@ def view(
         str | None, typer.Option(help="layers of --measure or of --heads all: 3, 1-6 or, for a measure, mean [default: mean; all]")
     ] = None,
     level: Annotated[str | None, typer.Option(help="token or word [default: word]")] = None,
-    specials: Annotated[str | None, typer.Option(help="show, hide or renormalise: what to do with special tokens [default: show]")] = None,
+    specials: Annotated[str | None, typer.Option(help="special tokens: show, hide or renormalise [default: show]")] = None,
     highlight: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,20 +46,20 @@ def view(
         str | None, typer.Option(help='in red, of an annotated sentence: obj (dependent to head), "head-to-dep obj", or coreferent')
     ] = None,
     generate: Annotated[
-        int | None, typer.Option(help="let a decoder continue the text by so many tokens, and show what each looked back at", min=1)
+        int | None, typer.Option(help="let a decoder continue the text by this many tokens, and show what each attended to", min=1)
     ] = None,
-    temperature: Annotated[float, typer.Option(help="with --generate: draw tokens in place of the most probable one", min=0)] = 0.0,
-    seed: Annotated[int, typer.Option(help="with --temperature: which draw")] = 0,
-    max_length: Annotated[int | None, typer.Option(help="tokens to read at most [default: 512, or what the model takes]", min=1)] = None,
+    temperature: Annotated[float, typer.Option(help="with --generate: sample tokens instead of the most probable one", min=0)] = 0.0,
+    seed: Annotated[int, typer.Option(help="with --temperature: random seed")] = 0,
+    max_length: Annotated[int | None, typer.Option(help="tokens to read at most [default: 512, or the model's limit]", min=1)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write: .html (a page), .svg, .pdf or .png")] = None,
     width: Width = None,
     font_size: FontSize = None,
     style: Style = "colour",
     signature: Signature = False,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, auto, ... [default: cuda if there is one]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, auto, ... [default: cuda if available]")] = None,
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16 weights")] = "float32",
 ) -> None:
-    """See what heads look at in a text of your own.
+    """See what heads look at in any text.
 
     headscope view "The keys to the cabinet are on the table."
     headscope view "The keys to the cabinet are on the table." --heads 8-10,5-4
@@ -95,14 +95,18 @@ def view(
 
         suffix = suffix_of(out)  # before a model is loaded for nothing
         if options and suffix == "html":
-            raise RunError(f"{next(iter(options)).replace('_', '-')} is for figures", "Write one: -o figure.pdf, or leave the option out")
+            raise RunError(
+                f"{next(iter(options)).replace('_', '-')} is only for figures", "Write a figure, as in -o figure.pdf, or omit the option"
+            )
         Look(**options)
     elif heads == "all":
-        raise RunError("all heads are drawn as thumbnails", "Write a page or a figure: -o page.html, -o figure.pdf")
+        raise RunError("all heads can only be drawn as thumbnails", "Write a page or a figure: -o page.html, -o figure.pdf")
     if relation is not None and sentence is None:
-        raise RunError("a relation is marked in an annotated sentence", "Name one: headscope view FILE --sentence 3 --relation obj")
+        raise RunError(
+            "a relation can only be marked in an annotated sentence", "Name one: headscope view FILE --sentence 3 --relation obj"
+        )
     if generate is None and (temperature or seed):
-        raise RunError("--temperature and --seed are for text that is generated", "Say how many tokens: --generate 40")
+        raise RunError("--temperature and --seed are only for generated text", "Give a number of tokens: --generate 40")
     from headscope.api import load
     from headscope.api import view as look
 

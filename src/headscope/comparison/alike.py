@@ -63,7 +63,7 @@ class Alike:
     def groups(self, number: int | None = None, linkage: Linkage = "average", sqrt: bool = False, most: int = MOST) -> Grouping:
         """The heads in so many groups, or in as many of 2 to `most` as have the highest mean silhouette."""
         if number is not None and not 1 <= number <= len(self.heads):
-            raise RunError(f"{len(self.heads)} heads cannot be in {number} groups", f"Ask for 1 to {len(self.heads)}")
+            raise RunError(f"{len(self.heads)} heads cannot be in {number} groups", f"Use 1 to {len(self.heads)} groups")
         return group(np.sqrt(self.distances) if sqrt else self.distances, number, linkage, most)
 
     def neighbours(self, head: HeadId | str, count: int = 5) -> list[tuple[HeadId, float]]:
@@ -104,7 +104,7 @@ class Alike:
         linkage: Linkage = "average",
         most: int = MOST,
     ) -> Table:
-        """A row a head: its place in the picture, its group (counted from 1) and how well it lies in it, its nearest
+        """One row per head: its place in the picture, its group (counted from 1) and how well it lies in it, its nearest
         neighbour and the distance to it, the label that a picture shows and all of them.
         """
         points = self.embed(method, sqrt, seed).points
@@ -135,14 +135,14 @@ def alike(results: Results, kind: Kind | None = None) -> Alike:
     of_kind = {known: [ids[place] for place in places] for known, places in layout.by_kind().items()}
     known = [name for name in of_kind if name in pc.unique(table.arrow["kind"]).to_pylist()]
     if not known:
-        raise RunError("the run has no distances: no kind of its heads has two", "Measure a model with more heads")
+        raise RunError("the run has no distances: its model does not have two heads of one kind", "Measure a model with more heads")
     if kind is not None and kind not in known:
         raise RunError(f"the run has no distances of {kind} attention", f"It has those of {', '.join(known)}")
     chosen: Kind = kind if kind is not None else max(known, key=lambda name: len(of_kind[name]))
     heads, pairs = of_kind[chosen], table.where(kind=chosen)
     distances = _square(heads, pairs)
     if np.isnan(distances).any():
-        raise RunError("some distances between heads of the run are missing", "Run again on a corpus with texts that can be compared")
+        raise RunError("some distances between heads of the run are missing", "Run again on a corpus with longer texts")
     labels = dict(zip(ids, picture_words(results), strict=True))
     n = pc.max(pairs.arrow["n"]).as_py()
     return Alike(chosen, tuple(heads), distances, int(n), tuple(labels[head] for head in heads), results.signature)
@@ -173,9 +173,7 @@ def layers_sentence(results: Results, kind: str) -> str:
     if row["p"] < SURE:
         claim = "Heads of one layer are closer to each other than to heads of other layers"
     elif row["value"] > 0:
-        claim = (
-            "Heads of one layer are a little closer to each other than to heads of other layers, though no more than chance would make them"
-        )
+        claim = "Heads of one layer are not significantly closer to each other than to heads of other layers"
     else:
         claim = "Heads of one layer are no closer to each other than to heads of other layers"
     return (
@@ -189,15 +187,17 @@ def twins_sentence(results: Results, kind: str) -> str:
     rows = [row for row in results[STRUCTURE].where(kind=kind) if row["quantity"].startswith(_REDUNDANT)]
     if not rows:
         return ""
-    told = ", ".join(f"{_count(row)} closer than {row['quantity'].removeprefix(_REDUNDANT)}" for row in rows)
+    per = "" if unit(results) == "nats" else " per row"
     heads = len(results["distances"].where(kind=kind, quantity="nearest"))
-    return f"Near-duplicates: of {heads} heads, these have another one so close: {told} nats{'' if unit(results) == 'nats' else ' a row'}."
+    limits = [row["quantity"].removeprefix(_REDUNDANT) for row in rows]
+    first = f"{_count(rows[0])} of {heads} heads have a near-duplicate (distance < {limits[0]} nats{per})"
+    return f"{', '.join([first, *(f'{_count(row)} at distance < {limit}' for row, limit in zip(rows[1:], limits[1:], strict=True))])}."
 
 
 def pairs_sentence(results: Results, kind: str, count: int = 5) -> str:
     """The pairs of heads that attend most alike."""
     told = [f"{row['a']} and {row['b']} ({spelled(row)})" for row in closest(results, kind, count)]
-    return f"Most alike are {', '.join(told)}."
+    return f"The most similar pairs of heads are {', '.join(told)}."
 
 
 def closest(results: Results, kind: str, count: int) -> Table:

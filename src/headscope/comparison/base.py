@@ -127,7 +127,7 @@ class Comparison:
         if tested:
             return f"{count}; * {stars} with p < {LEVEL} after Holm's correction for {tested} comparisons"
         alone = any(row["apart"] is not None for row in rows if "apart" in row)
-        return count + (f"; * {stars} where the intervals, each of one study alone, do not meet" if alone else "")
+        return count + (f"; * {stars} where the intervals, each for one study alone, do not overlap" if alone else "")
 
 
 def holds(row: Mapping[str, Any]) -> bool:
@@ -138,7 +138,9 @@ def holds(row: Mapping[str, Any]) -> bool:
 def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[int, int], ...]:
     """Which of so many runs are compared, from 0: each with the one named by `to`, from 1, or all with all."""
     if number < 2:
-        raise RunError("there is nothing to compare it with", "Name two folders or more, or two slices of a run that was made with --by")
+        raise RunError(
+            "only one run was named, and a comparison needs two", "Name two folders or more, or two slices of a run that was made with --by"
+        )
     if not 1 <= to <= number:
         raise RunError(f"there is no run {to} among {number}", f"Name one from 1 to {number} with --to")
     if pairs:
@@ -175,8 +177,8 @@ def unlike(results: Sequence[Results], names: Sequence[str], settings: Sequence[
             lines.append(f"{setting} is {_each(values, names)}")
     annotations = [result.annotation for result in results]
     if len(set(annotations)) > 1:
-        made = [parser.replace("; ", ", ") if parser else "not said to be automatic" for parser in annotations]
-        lines.append(f"annotation is {_each(made, names)}: what a parser gets wrong is part of the difference")
+        made = [parser.replace("; ", ", ") if parser else "not marked as automatic" for parser in annotations]
+        lines.append(f"annotation is {_each(made, names)}: parser errors are part of the difference")
     return lines
 
 

@@ -30,7 +30,7 @@ class Difference:
     differing: int
     largest: float
     relative: float
-    noise: bool  # no more than the order of floating-point operations explains
+    noise: bool  # within floating-point noise
 
 
 @dataclass(frozen=True)

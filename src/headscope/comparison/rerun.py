@@ -34,14 +34,16 @@ def refuse(results: Results) -> None:
     """An error for results that cannot be made again, which says what is missing."""
     identity, where = results.manifest.get("identity", {}), results.path
     if "maps" in identity:
-        remedy = "Measure the saved maps again with headscope run --maps, and put both beside each other with headscope compare"
-        raise RunError(f"{where} was made of maps, whose files it does not name", remedy)
+        remedy = "Measure the saved maps again with headscope run --maps, and compare both with headscope compare"
+        raise RunError(f"{where} was made from maps, and does not record their files", remedy)
     if results.study == "replication":
-        raise RunError(f"{where} is a replication of several steps", "Rerun those, each in its own folder, or replicate the paper again")
+        raise RunError(
+            f"{where} is a replication of several steps", "Rerun the steps, each in its own folder, or replicate the paper again"
+        )
     if results.study is not None:
         REGISTRY[results.study].refuse_rerun(results)
     if not {"model", "corpus", "settings"} <= identity.keys():
-        raise RunError(f"{where} does not say what it was made of", "It was written by an older version of headscope; run it anew")
+        raise RunError(f"{where} does not record what it was made from", "It was written by an older version of headscope; run it again")
 
 
 class Places:
@@ -69,12 +71,12 @@ class Places:
         places = []
         for name in names:
             if name in UNNAMED:
-                problem = f"{self._run} was made of {UNNAMED[name]}, which no file holds"
+                problem = f"{self._run} was made from {UNNAMED[name]}, which are not in a file"
                 raise RunError(problem, f"Give the texts again: headscope.rerun({str(self._run)!r}, {option}=...)")
             place = self.find(name)
             if place is None:
                 where = f" in {self._base}" if self._base is not None and not Path(name).is_absolute() else ""
-                raise RunError(f"{self._run} was made of {name!r}, which is not there any more{where}", f"Name it with --{option}")
+                raise RunError(f"{self._run} was made from {name!r}, which does not exist any more{where}", f"Name it with --{option}")
             places.append(place)
         return read(*places, format=settings["format"], on_error=settings["on_error"])
 
@@ -82,8 +84,8 @@ class Places:
 def require_same(results: Results, what: str, then: str | None, now: str, name: str) -> None:
     """Refuse a model or a corpus that is not what it was."""
     if then != now:
-        problem = f"{name} is not what {results.path} was made of: its {what} was {str(then)[:16]} and is {now[:16]}"
-        remedy = "Name the one that was measured, or run anew and use headscope compare"
+        problem = f"{name} has changed since {results.path} was made: its {what} was {str(then)[:16]} and is {now[:16]}"
+        remedy = "Name the original, or make a new run and use headscope compare"
         raise RunError(problem, remedy)
 
 
@@ -116,15 +118,19 @@ class Rerun:
         counted = f"{same.tables} tables with {same.numbers:,} numbers, and the states behind them with {same.states:,}"
         if same.identical:
             return [f"identical to the last bit: {counted}{'' if same.gallery is None else ', and the gallery'}"]
-        lines = [f"not identical, of {counted}:", *(f"only one has {name}" for name in same.only)]
+        lines = [f"not identical, among {counted}:", *(f"only one has {name}" for name in same.only)]
         cells = sum(difference.differing for difference in same.differences)
         if cells:
             lines.append(f"{cells:,} numbers or words differ in {len(same.differences)} columns and arrays")
-            judged = "no more than the order of floating-point operations explains" if same.noise else "more than floating-point noise"
+            judged = "within floating-point noise" if same.noise else "more than floating-point noise"
             lines.append(f"that is {judged}")
         if same.gallery is False:
             lines.append("the galleries differ")
-        lines += [f"what was different: {'; '.join(self.circumstances)}"] if self.circumstances else ["nothing that is known was different"]
+        lines += (
+            [f"what was different: {'; '.join(self.circumstances)}"]
+            if self.circumstances
+            else ["no difference in versions or settings is known"]
+        )
         return lines
 
     def __repr__(self) -> str:
@@ -151,9 +157,9 @@ def rerun(
     `tell` hears of other versions before anything is computed.
     """
     if then.path is None:
-        raise RunError("these results have no folder", "Only what is in a folder can be made again")
+        raise RunError("these results have no folder", "Only results in a folder can be made again")
     if then.study is not None and engine != "local":
-        raise RunError(f"{then.path} is a study, which only this process can make", "Leave --engine out")
+        raise RunError(f"{then.path} is a study, and studies run in one process", "Omit --engine")
     refuse(then)
     places = Places(then)
     texts = _corpora(then, places, corpora or {})
@@ -203,7 +209,7 @@ def _corpora(then: Results, places: Places, replaced: Mapping[str, Texts]) -> di
     settings = then.manifest["settings"]
     names = ("corpus",) if then.study is None else REGISTRY[then.study].corpora
     if unknown := [name for name in replaced if name not in names]:
-        raise RunError(f"{then.path} was made without --{unknown[0]}", "Leave it out")
+        raise RunError(f"{then.path} was made without --{unknown[0]}", "Omit it")
     corpora = {}
     for name in names:
         if name in replaced:
@@ -252,7 +258,7 @@ def _load(then: Results, spec: Any, device: str | None, model: Model | ModelInMe
     except ModelError as error:
         if model is None and "object" in then.manifest["identity"].get("origin", {}):
             remedy = f"Give the model itself: headscope.rerun({str(then.path)!r}, model=(model, tokenizer))"
-            raise RunError(f"{then.path} was made of a model in memory, and {error.problem}", remedy) from error
+            raise RunError(f"{then.path} was made with a model in memory, and {error.problem}", remedy) from error
         raise
 
 

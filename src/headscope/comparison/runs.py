@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float64
 
 PAIRED = "paired by document: what both runs read, both resampled alike"
-APART = "as of two independent samples of documents"
-NONE = "not at all: a run has no replicates"
+APART = "as two independent samples of documents"
+NONE = "none: a run has no replicates"
 # Settings, beside the model and the corpus, that can make a difference by themselves.
 _SETTINGS = ("preset", "max_length", "segment_ids", "word_rows", "limit", "dtype", "weights", "map")
 _KEYS = {
@@ -91,7 +91,7 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
         tuple(runs),
         called,
         chosen,
-        "; or, where corpora or seeds differ, ".join(told),
+        "; or, if corpora or seeds differ, ".join(told),
         (*unlike(runs, called, _SETTINGS), *_ways_unlike(runs, called, measures)),
         tuple(left_out),
         _KEYS,
@@ -223,7 +223,7 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
             told = ", ".join(f"{'not set' if value is None else value} in {name}" for name, value in zip(names, values, strict=True))
             left_out.append(f"{measure}: {different[0]} is {told}")
         elif measure not in REGISTRY and measure not in OWN:
-            left_out.append(f"{measure}: a measure of somebody's own, whose code is not run unasked")
+            left_out.append(f"{measure}: a custom measure, whose code is not run without your consent")
         else:
             try:
                 measures.append(make(measure, options[0], "recommended"))

@@ -19,7 +19,7 @@ from headscope.studies.registry import REGISTRY
 if TYPE_CHECKING:
     from headscope.studies.replicates import Replicated, ReplicatedTables
 
-ALONE = "of each study alone, not of differences: a difference is called clear (*) only where two such intervals do not meet"
+ALONE = "for each study alone, not for differences: a difference is marked (*) only if two such intervals do not overlap"
 _SETTINGS = ("preset", "score", "norm", "max_length", "limit", "dtype", "weights", "unit", "seeds", "words", "rank", "how")
 _CLAIMS = ComparedTable("claims", ("id",), {"value": BOUNDS}, "our number for each claim of the paper")  # of a replication
 
@@ -27,14 +27,14 @@ _CLAIMS = ComparedTable("claims", ("id",), {"value": BOUNDS}, "our number for ea
 def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False) -> Comparison:
     """What studies of one kind have in common, and how it differs.
 
-    Where they keep what they compared of each document, differences are resampled by document and have intervals of
-    their own; else intervals are those of each study, and no more is said of a difference than whether they meet.
+    If studies keep values per document, differences are resampled by document and have intervals; else intervals are
+    those of each study, and a difference is marked if they do not overlap.
     """
     chosen = chosen_pairs(len(studies), to, pairs)
     kinds = dict.fromkeys(study.study or "run" for study in studies)
     if len(kinds) > 1:
         raise RunError(
-            f"these are of different kinds: {', '.join(kinds)}", "Compare runs with runs, and studies with studies of the same kind"
+            f"the results are of different kinds: {', '.join(kinds)}", "Compare runs with runs, and studies with studies of the same kind"
         )
     names = names_of(studies)
     kind = next(iter(kinds))
@@ -45,13 +45,13 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
     scores = {study.manifest["settings"].get("score") for study in studies}
     for name, joined in known.items():
         if len(scores) > 1 and "difference" in joined.numbers:
-            left_out.append(f"{name}: the scores are different ones, {' and '.join(sorted(map(str, scores)))}")
+            left_out.append(f"{name}: the scores differ: {' and '.join(sorted(map(str, scores)))}")
             continue
         there = [called for called, study in zip(names, studies, strict=True) if name in study and len(study[name])]
         if len(there) == len(studies):
             cells = [_cells(study, name, joined) for study in studies]
             compared[name], alone = _rows(cells, _keys(joined), names, chosen, [tables.get(name, {}) for tables in drawn])
-            left_out += [f"{name}: {alone} rows that not all studies have"] if alone else []
+            left_out += [f"{name}: {alone} rows are not in all studies"] if alone else []
         elif there:
             left_out.append(f"{name}: only in {', '.join(there)}")
     compared = {name: both for name, both in compared.items() if both[1]}
@@ -65,7 +65,7 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
         tuple(studies),
         names,
         chosen,
-        "; or, where a study keeps nothing of single documents, ".join(told) or "not at all: there are none",
+        "; or, if a study keeps no values per document, ".join(told) or "none",
         tuple(unlike(studies, names, _SETTINGS)),
         tuple(left_out),
         {name: _keys(known[name]) for name in compared},
@@ -148,5 +148,5 @@ def compare_any(items: Sequence[Results | Path], to: int = 1, pairs: bool = Fals
     results = [result if isinstance(result, Results) else Results.open(result) for result in items]
     kinds = dict.fromkeys(result.study for result in results)
     if None in kinds and len(kinds) > 1:
-        raise RunError("runs and studies are named", "Compare runs with runs, and studies with studies of the same kind")
+        raise RunError("both runs and studies were named", "Compare runs with runs, and studies with studies of the same kind")
     return compare(results, to, pairs) if None in kinds else compare_studies(results, to, pairs)

@@ -74,9 +74,9 @@ class Look:
 
     def __post_init__(self) -> None:
         if self.style not in STYLES:
-            raise RunError(f"no style is called {self.style!r}", f"Use {', '.join(STYLES)}")
+            raise RunError(f"there is no style {self.style!r}", f"Use {', '.join(STYLES)}")
         if self.font_size is not None and not 4 <= self.font_size <= 24:
-            raise RunError(f"a font size of {self.font_size:g} points cannot be drawn well", "Use 4 to 24")
+            raise RunError(f"a font size of {self.font_size:g} points is too small or too large", "Use 4 to 24")
         if (inches := self.inches) is not None and not 1.5 <= inches <= 40:
             raise RunError(f"a figure cannot be {self.width} mm wide", "Use 40 to 1000, column or page")
 
@@ -88,7 +88,7 @@ class Look:
         try:
             return WIDTHS.get(str(self.width), 0.0) / 25.4 or float(self.width) / 25.4
         except ValueError:
-            raise RunError(f"no width is called {self.width!r}", f"Use {', '.join(WIDTHS)} or a number of millimetres") from None
+            raise RunError(f"there is no width {self.width!r}", f"Use {', '.join(WIDTHS)} or a number of millimetres") from None
 
     @property
     def size(self) -> float:

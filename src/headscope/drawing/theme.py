@@ -79,7 +79,7 @@ def theme(chosen: Look | None = None) -> Iterator[None]:
 
 
 def new_figure(width: float, height: float, layout: str | None = "constrained") -> Drawing:
-    """An empty figure, as wide as was asked for or else `width`; inches."""
+    """An empty figure, as wide as the options say, or else `width`; inches."""
     from headscope.drawing.figure import Drawing
 
     return Drawing(figsize=(wide(width), height), layout=layout)

@@ -58,7 +58,7 @@ def _draw(name: str, results: Results, kind: str | None, quantity: str | None, c
     taken = {**_CHOICES, **{figure.name: figure.choices for _, figure in declared.values()}}
     if unknown := [choice for choice in choices if choice not in taken.get(name, ())]:
         takers = [figure for figure, followed in taken.items() if unknown[0] in followed]
-        raise RunError(f"{unknown[0]} says nothing about {name}", f"It is for {', '.join(takers)}" if takers else "Leave it out")
+        raise RunError(f"{name} has no option {unknown[0]}", f"It is for {', '.join(takers)}" if takers else "Omit it")
     if name in declared:
         study, figure = declared[name]
         if figure.table not in results:

@@ -41,7 +41,7 @@ class AlikeChoices:
 
     def __post_init__(self) -> None:
         if self.order not in ("layer", "tree"):
-            raise RunError(f"no order is called {self.order!r}", "Use layer or tree")
+            raise RunError(f"there is no order {self.order!r}", "Use layer or tree")
 
 
 USUAL = AlikeChoices()

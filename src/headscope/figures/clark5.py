@@ -59,14 +59,14 @@ def draw(results: Results, kind: str | None = None, named: str | None = None) ->
             shown.setdefault(choice.example.head, choice)
     if not shown:
         remedy = "Run again with --measures relations, with a gallery, on more texts"
-        raise RunError("the gallery of the run has no text that shows a relation", remedy)
+        raise RunError("the gallery of the run has no text with a relation", remedy)
     shown = dict(list(shown.items())[: lines.MOST if named is not None else SHOWN])
     grids = {head: _drawn(results, choice)[0] for head, choice in shown.items()}
     highlights = {head: _drawn(results, choice)[1] for head, choice in shown.items()}
     notes = {head: _note(choice) for head, choice in shown.items()}
     fair = all(results.measures[choice.example.measure].get("selection") == "crossfit" for choice in shown.values())
     chosen = f"Heads are chosen on {'other documents than' if fair else 'the documents'} they are scored on"
-    n = f"{len(shown)} sentences, found by the run. In red: the annotated relation. {chosen}"
+    n = f"{len(shown)} sentences, selected automatically. In red: the annotated relation. {chosen}"
     return lines.draw(grids, n, results.signature, highlights, notes)
 
 

@@ -29,7 +29,7 @@ def draw(compared: Comparison, name: str | None = None, change: bool = False) ->
     """
     study = compared.results[0].study
     if change and (name is not None or study not in REGISTRY):
-        raise RunError("change is for what studies of ablation score without each head", "Leave it out")
+        raise RunError("change is only for scores without each head, of studies of ablation", "Omit it")
     if name is None and study is not None and study in REGISTRY:
         try:
             if (figure := REGISTRY[study].draw_compared(compared.results, change)) is not None:

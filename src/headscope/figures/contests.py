@@ -77,7 +77,7 @@ def _dots(axes: Axes, rows: Table, rule_name: str, head_name: str, fair: bool) -
 
 def _chosen(heads: str, direction: str) -> str:
     if not heads:
-        return "cannot be halved"
+        return "cannot be split"
     return heads if narrow() else f"{heads}  {direction.replace('-to-', ' → ').replace(' | ', ', ')}"
 
 

@@ -104,7 +104,7 @@ def draw(name: str, results: Results, kind: str | None = None) -> Drawing:
     kind = choose_kind(results, [measure for measure in needs(name) if measure in results], kind)
     panels = described(name, results, kind)
     if not panels:
-        raise RunError(f"the run has nothing that {name} shows for {kind} attention", "See what it has with headscope show")
+        raise RunError(f"the run has no quantity of {name} for {kind} attention", "List its tables with headscope show")
     with theme():
         figure = new_figure(7.6, 0.4 + 2.6 * len(panels))
         for axes, panel in zip(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True):

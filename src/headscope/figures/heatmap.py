@@ -63,7 +63,7 @@ def draw_matrix(results: Results, kind: str | None = None, measure: str = "relat
     table = results[measure]
     kinds = list(dict.fromkeys(table["kind"]))
     if not kinds or (kind is not None and kind not in kinds):
-        raise RunError(f"{measure} has nothing to draw for {kind or 'any'} attention", f"It has {', '.join(kinds) or 'no label'}")
+        raise RunError(f"{measure} has no values for {kind or 'any'} attention", f"It has {', '.join(kinds) or 'no label'}")
     table = table.where(kind=kind or kinds[0])
     labels = list(dict.fromkeys(table["label"]))
     heads = sorted(set(zip(table["layer"], table["head"], strict=True)))

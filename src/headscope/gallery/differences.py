@@ -68,7 +68,7 @@ def align(first: Encoded, second: Encoded) -> Alignment:
     rows = [(a, b) for a, b in pairs if one[a][1] == two[b][1] == WORD]
     counts = [sum(role == WORD for _, role in side) for side in (one, two)]
     if len(rows) < LEAST * max(counts):
-        problem = f"the texts have {counts[0]} and {counts[1]} words, of which {len(rows)} correspond: too few to compare heads"
+        problem = f"the texts have {counts[0]} and {counts[1]} words, and only {len(rows)} correspond, too few to compare heads"
         raise RunError(problem, "Compare texts that differ in a few words")
     return Alignment(tuple(pairs), tuple(rows), tuple(changed))
 

@@ -56,7 +56,7 @@ def find_highlight(named: Iterable[str], relation: str | None, queries: Encoded,
     if relation is None:
         return links
     if queries is not keys:
-        raise RunError(f"{relation} is between words of one text, and the head attends from one text to another", "Use --highlight")
+        raise RunError(f"{relation} links words of one text, and the head attends from one text to another", "Use --highlight")
     return Highlight(links.pairs | find_relation(relation, queries).pairs)
 
 
@@ -90,7 +90,7 @@ def find_pairs(named: Iterable[str], queries: Encoded, keys: Encoded) -> Highlig
             continue
         source, target = (part.strip() for part in name.split(arrow, 1))
         if not source or not target or any(other in target for other in ARROWS):
-            raise RunError(f"{name!r} is not a pair of words", "Write one pair as in opened→door, and give the option once per pair")
+            raise RunError(f"{name!r} is not a pair of words", "Write one pair as in opened→door, and repeat the option for more pairs")
         pairs.add((find_word(source, queries), find_word(target, keys)))
     return Highlight(frozenset(pairs))
 
@@ -124,7 +124,7 @@ def find_word(name: str, side: Encoded) -> int:
         if places:
             return places[0]
     words = " ".join(forms[:_NAMED]) + (" …" if len(forms) > _NAMED else "")
-    raise RunError(f"{name!r} is no word of the text", f"Its words are: {printable(words)}")
+    raise RunError(f"{name!r} is not a word of the text", f"Its words are: {printable(words)}")
 
 
 def _numbered(form: str, places: Sequence[int]) -> str:
@@ -155,7 +155,7 @@ def find_relation(name: str, side: Encoded) -> Highlight:
         remedy = (
             choose_from(name.rpartition(" ")[2], known, "It has")
             if known
-            else "Take an annotated sentence: headscope view FILE --sentence 3"
+            else "Use an annotated sentence: headscope view FILE --sentence 3"
         )
         raise RunError(f"the text has no {name}", remedy)
     return Highlight(pairs)

@@ -54,7 +54,7 @@ def within_layers(
     """The two-sided p of a correlation over heads: heads are permuted within their layers, each layer less its own
     mean.
 
-    What all heads of a layer share is left out, since neighbouring layers are alike for reasons of their own. NaN if
+    What all heads of a layer share is removed, since neighbouring layers are alike for other reasons. NaN if
     no layer has two heads that differ.
     """
     number = {layer: place for place, layer in enumerate(dict.fromkeys(layers))}
@@ -112,11 +112,11 @@ def find(results: Results, where: Where) -> Number:
     rows = _rows(results, where)
     known = [row for row in rows if not _missing(row[where.column])]
     if not known:
-        raise LackingError(f"{where.table} has no value of {where.column} there")
+        raise LackingError(f"{where.table} has no value of {where.column} in this row")
     if where.more_than is not None:
         return _counted(known, where)
     if where.take == "one" and len(known) > 1:
-        raise RunError(f"{len(known)} rows of {where.table} fit", "Name more columns in rows, or take the least or the most of them")
+        raise RunError(f"{len(known)} rows of {where.table} fit", "Name more columns in rows, or take the smallest or the largest of them")
     if where.take == "one":
         chosen, several = known[0], 1
     else:
@@ -130,7 +130,7 @@ def curve(results: Results, where: Where) -> list[float]:
     """The values of all layers, from the first to the last."""
     rows = sorted((row for row in _rows(results, where) if row["layer"] is not None), key=lambda row: row["layer"])
     if len({row["layer"] for row in rows}) < len(rows):
-        raise RunError(f"several rows of {where.table} are of one layer", "Name more columns in rows")
+        raise RunError(f"several rows of {where.table} have the same layer", "Name more columns in rows")
     return [math.nan if row[where.column] is None else row[where.column] for row in rows]
 
 
@@ -170,7 +170,7 @@ def _tested(results: Results, where: Where, chosen: dict[str, Any]) -> dict[str,
         return chosen
     rows = [row for row in results[where.table] if _fits(row, {**where.rows, **where.test_rows})]
     if len(rows) != 1:
-        raise RunError(f"{len(rows)} rows of {where.table} fit test_rows", "Name the columns that tell its row from others")
+        raise RunError(f"{len(rows)} rows of {where.table} fit test_rows", "Name the columns that distinguish its row from others")
     return rows[0]
 
 
@@ -242,7 +242,7 @@ def _number(row: Mapping[str, Any], tested: Mapping[str, Any], where: Where, sev
     )
 
 
-_NEITHER = "there is neither an interval nor a p"
+_NEITHER = "there is neither an interval nor a p value"
 
 
 def _untested(where: Where, rows: list[Any]) -> str:

@@ -66,7 +66,7 @@ class Step(_Part):
     @classmethod
     def _known(cls, value: str) -> str:
         if value not in (known := ["run", "train", *(study.verb for study in REGISTRY.values())]):
-            raise ValueError(f"no step can do {value!r}: use one of {', '.join(known)}")
+            raise ValueError(f"unknown kind of step {value!r}: use one of {', '.join(known)}")
         return value
 
     @property
@@ -205,12 +205,12 @@ class Recipe(_Part):
         trained = [step.name for step in self.steps if step.verb == "train"]
         for step in self.steps:
             if step.model is not None and step.model not in trained:
-                raise ValueError(f"step {step.name}: model = {step.model!r} is no step that trains one")
+                raise ValueError(f"step {step.name}: model = {step.model!r} is not a step that trains a model")
         for claim in self.claims:
             if unknown := [place.step for place in claim.places if place.step not in {step.name for step in self.steps}]:
                 raise ValueError(f"claim {claim.id}: there is no step {unknown[0]!r}")
             if claim.same_as and claim.same_as not in {other.id for other in self.claims}:
-                raise ValueError(f"claim {claim.id}: same_as = {claim.same_as!r} is no claim")
+                raise ValueError(f"claim {claim.id}: same_as = {claim.same_as!r} is not a claim")
         return self
 
     @cached_property
@@ -235,7 +235,7 @@ class Recipe(_Part):
 
 
 def _spread(claim: object) -> list[object]:
-    """A claim, or one per `cases`: a case gives names for the claim's braces, and fields of its own."""
+    """A claim, or one per `cases`: a case gives names for the claim's braces, and its further fields."""
     if not isinstance(claim, dict) or not isinstance(claim.get("cases"), list):
         return [claim]
     common = {name: value for name, value in claim.items() if name != "cases"}
@@ -278,7 +278,7 @@ def read_recipe(name: str | Path) -> tuple[Recipe, str]:
     else:
         path, where = Path(name), str(name)
         if path.suffix != SUFFIX:
-            remedy = f"{choose_from(name, recipe_names())}, or a file of your own that ends in {SUFFIX}"
+            remedy = f"{choose_from(name, recipe_names())}, or your own file that ends in {SUFFIX}"
             raise RunError(f"there is no recipe {str(name)!r}", remedy)
         if problem := problem_of(path):
             raise RunError(f"{path}: {problem[0]}", f"{problem[1]}; or use one of {', '.join(recipe_names())}")
@@ -289,7 +289,7 @@ def read_recipe(name: str | Path) -> tuple[Recipe, str]:
     try:
         content = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{where} is not a TOML file ({error})", "Begin from a recipe of headscope's (docs/replication.md)") from None
+        raise RunError(f"{where} is not a TOML file ({error})", "Start from a built-in recipe (docs/replication.md)") from None
     return checked(content, where), hashlib.sha256(data).hexdigest()
 
 
@@ -301,7 +301,7 @@ def checked(content: dict[str, Any], where: str) -> Recipe:
         first = error.errors()[0]
         kind, key = first["type"], _named(content, first["loc"])
         if kind == "extra_forbidden":
-            raise RunError(f"{where}: {key}: there is no such key", "Keys are in docs/replication.md") from None
+            raise RunError(f"{where}: unknown key {key}", "Keys are in docs/replication.md") from None
         if kind == "missing":
             raise RunError(f"{where}: {key} is missing", "Add it: keys are in docs/replication.md") from None
         problem = first["msg"].removeprefix("Value error, ")

@@ -89,7 +89,7 @@ def check_settings(context: StepContext, step: Step) -> None:
     except HeadscopeError as error:
         raise RunError(f"{where}: {error.problem}", error.remedy) from None
     except TypeError as error:
-        raise RunError(f"{where}: {error}", "See docs/training.md for what training can be told") from None
+        raise RunError(f"{where}: {error}", "See docs/training.md for the settings of training") from None
 
 
 def clear(context: StepContext) -> None:
@@ -109,7 +109,7 @@ def do(context: StepContext, step: Step, resume: bool, overwrite: bool, progress
     """The step's results, computed now or before; None if it trains a model. A RunError says why it cannot run."""
     corpus = context.corpus(step)
     if corpus is None:
-        raise RunError(f"it needs a corpus that does not come with headscope: give --corpus {step.corpus}=FILE")
+        raise RunError(f"it needs a corpus that headscope does not include: give --corpus {step.corpus}=FILE")
     out = context.folder / step.name
     if step.verb == "train":
         _train(context, step, corpus, out, overwrite, progress)

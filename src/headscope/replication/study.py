@@ -101,7 +101,7 @@ def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
     if manifest.get("study") != STUDY:
         raise RunError(f"{folder.path} holds a run or another study", "Choose another folder with --out")
     if not resume and not overwrite:
-        remedy = "Use --resume to go on with it, --overwrite to replace it, or another --out"
+        remedy = "Use --resume to continue it, --overwrite to replace it, or another --out"
         raise RunError(f"{folder.path} already holds a replication", remedy)
 
 
@@ -152,7 +152,7 @@ def _cook(
         "warnings": list(dict.fromkeys(line for results in done.values() for line in results.warnings)),
         "dropped": [],
         "findings": sentences(tables["claims"]),
-        "notes": [f"{recipe.step(name).title}: not done, since {why}" for name, why in reasons.items()],
+        "notes": [f"{recipe.step(name).title}: not done: {why}" for name, why in reasons.items()],
         "figures": {step.name: [figure.model_dump() for figure in step.figures] for step in recipe.steps},
         "seconds": round(time.monotonic() - started, 3),
     }
@@ -207,22 +207,22 @@ def sentences(claims: Table) -> list[str]:
     counts = Counter(row["verdict"] for row in counting)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     data = sum(row["verdict"] == DATA for row in claims)
-    rest = {"properties of the data": data, "rows with the number of another row": len(claims) - len(counting) - data}
+    rest = {"properties of the data": data, "rows that repeat a number of another row": len(claims) - len(counting) - data}
     left = ", ".join(f"{number} {name}" for name, number in rest.items() if number)
     lines = [f"Of {len(counting)} claims: {told}." + (f" Not counted: {left}." if left else "")]
     lines += [
         f"Differs: {row['says']} ({row['place']}: {row['published']}; here {row['ours']})." for row in counting if row["verdict"] == DIFFERS
     ]
     lines.append(
-        "Data, model and settings are not the paper's, as every row says: a verdict is about direction, and equal numbers from other data "
-        "are no replication."
+        "Data, model and settings differ from the paper's, as each row says. A verdict is about direction; equal numbers from other data "
+        "do not make a replication."
     )
     return lines
 
 
 _SPOKEN = {
-    "limit": "texts", "limit_dev": "texts to try", "items": "pairs", "seeds": "seeds", "epochs": "epochs",
-    "replicates": "bootstrap replicates", "checks": "checks of training", "orders": "orders of chance",
+    "limit": "texts", "limit_dev": "test texts", "items": "pairs", "seeds": "seeds", "epochs": "epochs",
+    "replicates": "bootstrap replicates", "checks": "checks during training", "orders": "random orders",
 }  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def step_differs(context: StepContext, step: Step, results: Results) -> list[str
     brief = {} if context.full else {name: value for name, value in step.brief.items() if name != "limit" or (texts or 0) >= value}
     if brief:
         told = ", ".join(f"{_SPOKEN.get(name, name)} {_said(value)}" for name, value in brief.items())
-        lines.append(f"kept short: {told} (--full lifts it)")
+        lines.append(f"shortened: {told} (--full removes the limits)")
     return lines
 
 
@@ -275,6 +275,6 @@ def corpora_by_role(corpora: Sequence[str]) -> dict[str, list[str]]:
 
 
 def usual_folder(recipe: str | Path, model: str, corpora: Mapping[str, Sequence[str]]) -> Path:
-    """Where results go if nobody says."""
+    """The folder of the results, if no --out is given."""
     first = next((paths[0] for paths in corpora.values() if paths), "sampler")
     return default_folder(str(recipe), model, first)

@@ -90,7 +90,7 @@ def _judged(claim: Claim, done: Mapping[str, Results]) -> Outcome:
     if claim.expect == "within":
         assert isinstance(claim.published, float)
         return _inside(ours, claim.published)
-    return Outcome(INCOMPARABLE, "" if claim.differs else "a number of other data", ours)
+    return Outcome(INCOMPARABLE, "" if claim.differs else "a number from other data", ours)
 
 
 def _beyond(ours: Number, threshold: float, above: bool) -> Outcome:
@@ -104,7 +104,7 @@ def _beyond(ours: Number, threshold: float, above: bool) -> Outcome:
 
 def _signed(ours: Number, theirs: float, error: float) -> Outcome:
     if theirs == 0 or abs(theirs) < CRITICAL * error:
-        return Outcome(INCOMPARABLE, "the paper's own difference may be due to chance: there is no direction to agree with", ours)
+        return Outcome(INCOMPARABLE, "the paper's difference is not significant: there is no direction to agree with", ours)
     if ours.untested:
         return Outcome(NOT_TESTED, ours.untested, ours)
     if ours.p >= LEVEL:
@@ -133,7 +133,7 @@ def _shaped(claim: Claim, values: Sequence[float]) -> Outcome:
         raise LackingError("no layer has a value")
     r, n = spearman(np.array(values), np.array(claim.published))
     if math.isnan(r):
-        return Outcome(INCOMPARABLE, "no correlation: the values are all alike")
+        return Outcome(INCOMPARABLE, "no correlation: all values are equal")
     told = f"highest in layer {int(np.nanargmax(values)) + 1}"
     return Outcome(NOT_TESTED, "layers are not independent observations", Number(float(r), n=int(n)), told)
 
@@ -142,11 +142,11 @@ def _correlated(first: Sequence[float], two: Sequence[float], layers: Sequence[o
     """A correlation over heads that is to be above 0."""
     r, n = pearson(np.array(first), np.array(two))
     if math.isnan(r):
-        return Outcome(INCOMPARABLE, "no correlation: the values are all alike")
+        return Outcome(INCOMPARABLE, "no correlation: all values are equal")
     p = within_layers(first, two, layers)
     ours = Number(float(r), n=int(n), p=p)
     if math.isnan(p):
-        return Outcome(NOT_TESTED, "there are no layers of two heads that differ", ours)
+        return Outcome(NOT_TESTED, "no layer has two heads that differ", ours)
     verdict = UNCLEAR if p >= LEVEL else SAME if r > 0 else DIFFERS
     return Outcome(verdict, f"p {p:.2g}, heads permuted within layers", ours)
 
@@ -165,7 +165,7 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
         except LackingError:
             lacking.append(item.name)
     if len(ours) < 2:
-        raise LackingError(f"of {', '.join(lacking)} there is none")
+        raise LackingError(f"there is no number for {', '.join(lacking)}")
     pairs = [(a, b) for a, b in combinations(sorted(ours, key=lambda triple: triple[0]), 2) if a[0] < b[0]]
     sides = [_side(a[1], b[1], len(pairs)) for a, b in pairs]
     turned = sum(a[1].value > b[1].value for a, b in pairs)
@@ -177,10 +177,10 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
     if -1 in sides:
         verdict, why = DIFFERS, ""
     elif untested:
-        verdict, why = NOT_TESTED, f"there is no interval of {', '.join(untested)}"
+        verdict, why = NOT_TESTED, f"there is no interval for {', '.join(untested)}"
     else:
         verdict = ORDERED if all(side == 1 for side in sides) else UNCLEAR
-        why = "" if verdict == ORDERED else f"{sides.count(0)} of {len(pairs)} pairs may stand either way"
+        why = "" if verdict == ORDERED else f"the order of {sides.count(0)} of {len(pairs)} pairs is not significant"
     return Outcome(verdict, "; ".join([*without, *filter(None, [why])]), Number(tau, n=len(ours)), told)
 
 
@@ -206,7 +206,7 @@ def published(claim: Claim) -> str:
         text = "" if claim.published is None else _plain(claim.published)
         text += f" ({claim.named})" if claim.named else ""
         text += f", baseline {_plain(claim.baseline)}" if claim.baseline is not None else ""
-    told = {"by eye": "read off by eye", "recalled": "from memory, not checked", "recomputed": "worked out from the notebook's scores"}
+    told = {"by eye": "read off by eye", "recalled": "from memory, not checked", "recomputed": "computed from the notebook's scores"}
     told |= {"notebook": "notebook", "results": "result file"}
     notes = [note for note in (claim.remark, told.get(claim.source, "")) if note]
     return f"{text} [{'; '.join(notes)}]" if text and notes else text or "; ".join(notes) or "–"
@@ -251,7 +251,7 @@ def row(claim: Claim, outcome: Outcome, differs: str, repeats: str = "") -> dict
     return {
         **{"id": claim.id, "place": claim.place, "says": claim.says, "unit": claim.unit},
         **{"published": published(claim), "ours": ours(outcome, claim), "verdict": outcome.verdict},
-        **{"why": "; ".join(filter(None, [outcome.why, f"our number is that of {repeats}, and counted there" if repeats else ""]))},
+        **{"why": "; ".join(filter(None, [outcome.why, f"the same number as in {repeats}, counted there" if repeats else ""]))},
         **{"differs": differs, "source": claim.source, "expect": claim.expect, "published_value": single},
         **{"value": number.value, "low": number.low, "high": number.high, "n": number.n, "documents": number.documents},
         **{"n_counts": counted(claim) if number.n is not None else "", "repeats": repeats},

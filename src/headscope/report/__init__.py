@@ -41,7 +41,7 @@ def write_report(results: Results, path: Path | None = None, studies: Sequence[R
     """Write the page, by default `report.html` in the run's folder, with parts for `studies`; return its path."""
     if path is None:
         if results.path is None:
-            raise RunError("this run has no folder to put a report in", "Name a file")
+            raise RunError("this run has no folder for a report", "Name a file")
         path = results.path / "report.html"
     write_atomically(path, page(results, studies).encode())
     return path
@@ -51,7 +51,7 @@ def page(results: Results, studies: Sequence[Results] = ()) -> str:
     """The whole page: it holds its data and its code."""
     for part in (results, *studies) if studies else ():
         if part.study == "replication":
-            raise RunError(f"{part.path} is a replication, which has a page of its own", f"headscope report {part.path}")
+            raise RunError(f"{part.path} is a replication, which has a separate page", f"headscope report {part.path}")
     if results.study == "replication":
         from headscope.report.replication import replication_page
 

@@ -22,8 +22,8 @@ _OPEN = 40  # rows of a table that is open from the start
 # Tables that are drawn, too: of ablation what is lost without each head, since its summary counts many things.
 _DRAWN = ("overall", "best", "layers")  # of runs
 _NUMBERS = (
-    "Every difference is the second minus the first. A number stands beside its 95% interval, over documents drawn again. With many "
-    "numbers some intervals miss 0 by chance: a star marks what is clear with all others of the table in mind."
+    "Every difference is the second minus the first, with its 95% interval over resampled documents. Among many "
+    "differences some intervals exclude 0 by chance: a star marks a difference that is significant among all of its table."
 )
 
 
@@ -47,7 +47,7 @@ def body(comparison: Comparison) -> str:
     return Markup(
         "<div class='page'><div class='content'><header><h1>{word} {what} side by side</h1>{runs}{mind}</header><main>"
         "<p>{numbers}</p><p class='note'>Intervals of differences: "
-        "{how}.</p>{tables}{view}<section><h2>Left out</h2>{left_out}</section></main></div></div>"
+        "{how}.</p>{tables}{view}<section><h2>Skipped</h2>{left_out}</section></main></div></div>"
     ).format(
         word=word,
         what=what,
@@ -73,7 +73,7 @@ def _mind(comparison: Comparison) -> Markup:
     """What else is unlike, on top and visible."""
     if not comparison.unlike:
         return Markup()
-    return Markup("<div class='mind' role='note'>They differ in more than model and corpus, which may be why:{}</div>").format(
+    return Markup("<div class='mind' role='note'>They differ in more than model and corpus, which may explain differences:{}</div>").format(
         _list(comparison.unlike)
     )
 
@@ -97,7 +97,7 @@ def _section(comparison: Comparison, name: str) -> Markup:
         )
         for row in shown
     )
-    which = " (of each quantity where it differs most)" if rows is not None else ""
+    which = "(the largest difference of each quantity)" if rows is not None else ""
     more = f"; {len(table) - len(shown)} more rows with --format csv" if len(table) > len(shown) else ""
     title = f"{comparison.titles[name][:1].upper()}{comparison.titles[name][1:]}{which}"
     picture = Markup()

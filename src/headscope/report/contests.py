@@ -13,8 +13,8 @@ from headscope.results.table import interval, with_error
 
 ABOUT = {
     "relations": "How often the word that a word attends to most (dependent to governor), or that attends to it most (governor to "
-    "dependent), is its syntactic governor. Special tokens and the word itself cannot be picked, whatever weight they have. The rule is a "
-    "fixed offset, such as the next word (+1).",
+    "dependent), is its syntactic governor. Special tokens and the word itself are excluded from the choice. The rule is a fixed offset, "
+    "such as the next word (+1).",
     "coreference": "How often, of the mentions before it, the one that a mention attends to most (mention-to-antecedent), or that "
     "attends to it most (antecedent-to-mention), is of the same entity. The rules: the nearest mention, the nearest with the same "
     "head word, four sieves.",

@@ -20,10 +20,10 @@ _PLACES = {
     "previous": ("the previous token", "whatever it is"),
     "next": ("the next token", "whatever it is"),
     "self": ("the token itself", "whatever the text is"),
-    "to_cls": ("[CLS]", "a mark that opens every text and means nothing"),
-    "to_sep": ("[SEP]", "a mark that closes every text and means nothing"),
+    "to_cls": ("[CLS]", "a marker without meaning at the start of every text"),
+    "to_sep": ("[SEP]", "a marker without meaning at the end of every text"),
     "to_first": ("the first token", "whatever it is"),
-    "to_punct": ("periods and commas", "which mean little"),
+    "to_punct": ("periods and commas", "which carry little meaning"),
 }
 _COPIES = {
     "induction": "the token that followed the same token earlier in the text",

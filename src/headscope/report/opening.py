@@ -53,20 +53,20 @@ def _bar(name: str, share: float, low: float = math.nan, high: float = math.nan)
 
 def _marked(headline: Headline) -> str:
     number = len(headline.heads)
-    return f"A square is a head, a row is a layer. Marked: {f'the {number} heads' if number > 1 else 'the head'} of which this holds."
+    return f"One square per head, one row per layer. Marked: {f'the {number} heads' if number > 1 else 'the head'} for which this holds."
 
 
 def _caption(results: Results, headline: Headline) -> str:
     """What is drawn over the sentence; it can be read without the rest of the page."""
     special = [name for name in (results.special_tokens.opening, results.special_tokens.closing) if name is not None]
     hidden = " and ".join([", ".join(["itself", *special][:-1]), special[-1]]) if special else "itself"
-    lines = f"Lines: the attention of head {headline.head} from word to word; the stronger a line, the more. "
-    left_out = f"Links below {LEAST:.2f} and what a word gives to {hidden} are not drawn."
+    lines = f"Lines show the attention of head {headline.head} from word to word; stronger lines mean more attention. "
+    left_out = f"Links below {LEAST:.2f} and the attention of a word to {hidden} are not drawn."
     if headline.measure != "relations":
-        return f"One sentence of the corpus, chosen by the run. {lines}{left_out}"
+        return f"One sentence of the corpus, selected automatically. {lines}{left_out}"
     dependents, governor = relation(headline.quantity.partition(" (")[0])
     ends = f"the {governor} to {dependents}" if "(" in headline.quantity else f"{dependents} to the {governor}"
-    return f"One sentence of the corpus, chosen by the run. {lines}Red: the annotated links, from {ends}. {left_out}"
+    return f"One sentence of the corpus, selected automatically. {lines}Red: the annotated links, from {ends}. {left_out}"
 
 
 def _grid(results: Results, headline: Headline) -> list[dict[str, Any]]:

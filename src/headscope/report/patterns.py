@@ -45,7 +45,7 @@ def sequence_sentences(results: Results) -> list[str]:
             lines.append(
                 f"{name}: {len(clear)} of {len(rows)} heads {attend} to {target}: {named}{more} ({beside})."
                 if clear
-                else f"{name}: no head attends clearly to {target}; the highest is {named} ({beside})."
+                else f"{name}: no head significantly attends to {target}; the highest is {named} ({beside})."
             )
     return lines
 
@@ -78,7 +78,7 @@ def retrieval_sentences(results: Results) -> list[str]:
             named.append(f"{head} ({_score(row)}" + (f", to another passage {other[head]:.2f})" if head in other else ")"))
         more = f" and {len(clear) - _NAMED} more" if len(clear) > _NAMED else ""
         attend = f"{len(clear)} of {len(rows)} heads {'attends' if len(clear) == 1 else 'attend'} {what}: {', '.join(named)}{more}"
-        none = f"no head attends clearly {what}; the highest is {named[0]}"
+        none = f"no head significantly attends {what}; the highest is {named[0]}"
         lines.append(f"Retrieval: {attend if clear else none} (even attention: {rows[0]['baseline']:.2f}).")
     return lines
 

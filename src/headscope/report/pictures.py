@@ -13,7 +13,7 @@ from headscope.views.tokens import tokens
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What matplotlib writes where no colour was asked for.
+# What matplotlib writes where no colour was set.
 _BLACK, _WHITE = "#000000", "#ffffff"
 _GREY = "#666666"  # of the line that signs a figure
 

@@ -19,16 +19,16 @@ from headscope.views.words import findings
 
 STUDY = "replication"
 LEGEND = (
-    ("same direction", "Ours is on the same side as the paper's, and its interval (and p, where there is one) leaves no doubt."),
-    ("same order", "Every pair of what the paper puts in an order stands in that order here, surely."),
-    ("in our interval", "The published number lies in our interval. From other data that is no more than it says."),
-    ("outside our interval", "The published number does not lie there. From other data it need not."),
-    ("unclear", "Our interval, or chance, allows both."),
-    ("differs", "Ours is surely on the other side, or a pair surely stands the other way round."),
-    ("not tested", "Our number has neither an interval nor a p that a verdict could rest on; the row says why."),
-    ("cannot be compared", "There are two numbers, and no reason why they should be alike; the row says why."),
-    ("not done", "The step needs something that was not given."),
-    ("property of the data", "No model has a part in this number: it says how alike the data are, and counts for nothing else."),
+    ("same direction", "Our number is on the same side as the paper's, and its interval (and p, if there is one) excludes the other side."),
+    ("same order", "Every pair of numbers that the paper puts in an order has that order here, significantly."),
+    ("in our interval", "The published number lies in our interval. With other data, this shows no more than that."),
+    ("outside our interval", "The published number lies outside our interval. With other data, that is no contradiction."),
+    ("unclear", "Our interval, or p, allows both directions."),
+    ("differs", "Our number is significantly on the other side, or the order of a pair is significantly reversed."),
+    ("not tested", "Our number has neither an interval nor a p value to base a verdict on; the row says why."),
+    ("cannot be compared", "There is no reason to expect the two numbers to agree; the row says why."),
+    ("not done", "The step needs something that was not provided."),
+    ("property of the data", "The number does not depend on a model: it shows how similar the data are, and does not count as a claim."),
 )
 
 

@@ -34,35 +34,35 @@ _GLANCE = {
 _CURVES: dict[str, tuple[str, str, str]] = {
     "clark2": (
         "Surface patterns",
-        "Before any linguistics: does a layer look at {specials}punctuation, or at neighbouring tokens? A point is a head, a line the "
-        "mean of a layer with its interval. A mean can hide a few heads that do all of it: look at the points.",
-        " Attention to {resting} that stays high whatever the text says is often read as a head with nothing to do{sink}; whether that is "
-        "so needs more than averages.",
+        "How much does a layer attend to {specials}punctuation and neighbouring tokens? One point per head; lines are means of layers "
+        "with intervals. A mean can hide a few heads that do all of it: look at the points.",
+        " High attention to {resting}, whatever the text says, is often read as a head with nothing to do{sink}; averages alone do not "
+        "show that.",
     ),
     "clark3": (
-        "What attention is worth to the model",
-        "How much would the model's own loss change if a little more attention went to a token? Sizes change from layer to layer whatever "
-        "attention does; what counts is how the groups compare within a layer.",
-        " Where much attention goes to {resting} and little depends on it, a head may have nothing to do there.",
+        "Gradients with respect to attention",
+        "How much would the model's loss change if a little more attention went to a token? Compare groups within a layer: the size of "
+        "gradients changes from layer to layer for other reasons.",
+        " If much attention goes to {resting} and little depends on it, a head may have nothing to do there.",
     ),
     "clark4": (
         "Focus",
-        "Is attention focused or broad? e to the power of the entropy in nats, or 2 to that in bits, is about the number of tokens that a "
-        "head spreads over; the dashed line is what even attention would give.",
+        "Is attention focused or broad? exp(entropy in nats), or 2 to the power of the entropy in bits, is the effective number of "
+        "tokens; the dashed line is even attention.",
         "",
     ),
     "sinks": (
         "Sinks",
-        "Which token do heads rest on when they have nothing to do? The first panel is the weight on the first token from all tokens after "
-        "it, the second the share of texts in which the most attended token receives more than the threshold, by what that token is. A "
-        "head that rests on one token in most texts may still be active in others.",
+        "Which token do heads rest on when they have nothing to do? The first panel shows the weight on the first token from all tokens "
+        "after it. The second shows the share of texts in which the most attended token receives more than the threshold, by the kind of "
+        "that token. A head that rests on one token in most texts may still be active in others.",
         "",
     ),
     "sequences": (
         "Sequence heads",
-        "Which heads follow a text that repeats itself? An induction head attends to the token after an earlier copy of its own token, and "
-        "so predicts what came next; a duplicate-token head attends to the copy; a previous-token head, one layer or more below, makes "
-        "induction possible. A point is a head.",
+        "Which heads follow repeated text? An induction head attends to the token after an earlier copy of the current token, and so "
+        "predicts what came next. A duplicate-token head attends to the copy. A previous-token head, one layer or more below, makes "
+        "induction possible. One point per head.",
         "",
     ),
 }

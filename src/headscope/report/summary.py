@@ -36,7 +36,7 @@ def sentences(results: Results) -> list[str]:
     contests = (line for measure in _ASKED for line in _skills(results, measure))
     patterns = (line for of in (sink_sentences, sequence_sentences, retrieval_sentences) for line in of(results))
     lines = [*_habits(results), *_focus(results), *patterns, *contests, *_alike(results)]
-    lines = list(map(results.spelled, lines)) or ["Nothing is measured here that can be said in a sentence: see the tables."]
+    lines = list(map(results.spelled, lines)) or ["This run has no finding that fits into a sentence: see the tables."]
     return [*whose(results), *lines]
 
 
@@ -102,7 +102,7 @@ def _skills(results: Results, measure: str) -> list[str]:
         best = sorted(sure, key=lambda row: -row["lift"])[:3]
         told = "".join(f" {skill(measure, row)} ({row['label']}: {_score(row)})." for row in best)
         kinds = "" if results.layout.one_kind else f" ({kind} attention)"
-        more = f"more often than {rule} (the run has no intervals, so none of this is tested)"
+        more = f"more often than {rule} (not tested, since the run has no intervals)"
         if not unsure:
             more = f"significantly more often than {rule} (the 95 % interval of the difference excludes 0)"
         finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
@@ -133,7 +133,7 @@ def _score(row: dict[str, Any]) -> str:
 
 def _nats(row: dict[str, Any]) -> str:
     tokens = round(math.exp(row["value"]))
-    return f"{row['value']:.2f} nats, as if spread over {tokens} token{'' if tokens == 1 else 's'}"
+    return f"{row['value']:.2f} nats, effectively {tokens} token{'' if tokens == 1 else 's'}"
 
 
 def _value(row: dict[str, Any]) -> float:

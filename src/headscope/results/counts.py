@@ -133,7 +133,9 @@ def warning(counts: Counts, model: str) -> list[str]:
     """A sentence about the tokens that a model does not know, if they are many."""
     if counts.unknown_share <= WARN:
         return []
-    return [f"{_shares(counts, model)}. Numbers about words that it cannot read mean nothing: check the language and script of the texts."]
+    return [
+        f"{_shares(counts, model)}. Numbers about words that it cannot read are meaningless: check the language and script of the texts."
+    ]
 
 
 def require_known(counts: Counts, model: str, measures: Collection[str], ended: bool) -> None:
@@ -143,7 +145,7 @@ def require_known(counts: Counts, model: str, measures: Collection[str], ended: 
     named = ", ".join(sorted(measures))
     raise RunError(
         f"{_shares(counts, model, '' if ended else 'first ')}: too many to measure words ({named})",
-        f"Use a model that reads this language, or leave out {named}; --allow-unknown (in Python allow_unknown=True) measures all the same",
+        f"Use a model that reads this language, or leave out {named}; --allow-unknown (in Python allow_unknown=True) measures anyway",
     )
 
 

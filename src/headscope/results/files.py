@@ -76,7 +76,7 @@ def open_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     metadata: dict[str, str] = json.loads(written[ABOUT]) if ABOUT in written else written
     expected = metadata.pop(SUM, None)
     if expected is not None and _sum(arrays, metadata) != expected:
-        raise ValueError("its checksum is another")
+        raise ValueError("its checksum does not match")
     return arrays, metadata
 
 
@@ -101,7 +101,7 @@ def open_record(data: bytes) -> Any:
     if isinstance(record, dict) and record.get(SUM) is not None:
         expected = record.pop(SUM)
         if _record_sum(record) != expected:
-            raise ValueError(f"its checksum is another: it was damaged, or changed by hand without removing the line {SUM!r}")
+            raise ValueError(f"its checksum does not match: it is damaged, or was edited without removing the line {SUM!r}")
     return record
 
 

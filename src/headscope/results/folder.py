@@ -52,7 +52,7 @@ _PART = "@"  # between the name of a state and that of its part
 _ROWS = "rows of "  # begins the name of the index of a packed array
 _SUBFOLDERS = ("tables", *_WORKING)
 _ABANDONED = re.compile(rf"(?!\.report){TEMPORARY.pattern}")  # a report may be written at any time, by another process
-_RESUME = "Free some space, and go on with --resume: what was finished is kept"
+_RESUME = "Free some space, and continue with --resume: finished parts are kept"
 _OVERWRITE = "Run again with --overwrite"
 _held: dict[Path, tuple[int, int]] = {}  # the lock files that this process holds, by folder
 
@@ -92,7 +92,7 @@ def read_states(path: Path) -> tuple[States, dict[str, str]]:
         return {name: State(by_state[name], merges[name], parts[name]) for name in merges}, metadata
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         problem = f"{path} is damaged ({str(error)[:200]})"
-        raise RunError(problem, "Remove that file and run again with --resume: its part is computed anew") from error
+        raise RunError(problem, "Remove that file and run again with --resume: its part is computed again") from error
 
 
 class Folder:
@@ -143,7 +143,7 @@ class Folder:
         except OSError:
             gone = True
         if gone:
-            raise RunError(f"{self.path} was removed or replaced while it was written to", "Run again, into a folder that stays")
+            raise RunError(f"{self.path} was removed or replaced while it was written to", "Run again, into a folder that is not removed")
         write_atomically(self.path / name, data, self.path, _RESUME)
 
     def read_manifest(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Folder:
         try:
             manifest = open_record(self.manifest.read_bytes())
         except FileNotFoundError:
-            raise RunError(f"{self.path} is not a run folder: it has no run.json", "Name a folder that headscope run wrote") from None
+            raise RunError(f"{self.path} is not a run folder: it has no run.json", "Name a folder written by headscope run") from None
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.manifest} cannot be read ({error})", f"{_OVERWRITE}, or into another folder") from None
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -161,7 +161,7 @@ class Folder:
         return manifest
 
     def expect(self, manifest: Mapping[str, Any]) -> None:
-        """An error if `run.json` is of another run, but for what it passed over: a gallery may still be made, or fail.
+        """An error if `run.json` is of another run, except for what it skipped: a gallery may still be made, or fail.
 
         A new run replaces it first and writes it last, so what was read before belongs to this one.
         """
@@ -187,7 +187,7 @@ class Folder:
         self.refuse_links(_SUBFOLDERS)
         others = self._others() if not self.manifest.exists() else [self.manifest.name] if self._is_foreign() else []
         if others:
-            raise RunError(f"{self.path} is not empty and no run folder (it holds {others[0]})", "Choose another folder with --out")
+            raise RunError(f"{self.path} is not empty and not a run folder (it contains {others[0]})", "Choose another folder with --out")
 
     def _is_foreign(self) -> bool:
         """Whether `run.json` is a record of another program; one that cannot be read counts as damaged."""
@@ -301,7 +301,7 @@ class Folder:
                 continue
             parts[first, last], metadata = read_states(path)
             if metadata.get("key") != key:
-                raise RunError(f"{path} belongs to another run", "Use --overwrite to start afresh")
+                raise RunError(f"{path} belongs to another run", "Use --overwrite to start again")
         return parts
 
     def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,7 +327,7 @@ class Folder:
             raise RunError(f"{path} cannot be read ({error.strerror})", remedy) from None
         expected = manifest.get("files", {}).get(name)
         if expected is not None and checksum(data) != expected:
-            raise RunError(f"{path} is damaged (its checksum is another)", remedy)
+            raise RunError(f"{path} is damaged (its checksum does not match)", remedy)
         return data
 
     def read_table(self, name: str, manifest: Mapping[str, Any]) -> Table:
@@ -337,7 +337,7 @@ class Folder:
         try:
             table = Table(pq.ParquetFile(pa.BufferReader(data)).read())  # `read_table` would import pandas
             if len({*table.columns}) < len(table.columns):
-                raise ValueError("two columns have one name")
+                raise ValueError("two columns have the same name")
             return table
         except (OSError, ValueError, pa.ArrowException) as error:
             raise RunError(f"{self.path / place} is damaged ({error})", _OVERWRITE) from None

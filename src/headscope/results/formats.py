@@ -42,7 +42,7 @@ def format_of(path: str | Path) -> str:
         if ending in endings:
             return name
     known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
-    ending = repr(ending) if ending else "a file without an ending"
+    ending = repr(ending) if ending else "a file without an extension"
     raise RunError(f"{path}: tables cannot be written as {ending}", f"Use a name that ends in {known}")
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Map = UInt16[np.ndarray, "query key"]
 
 FORMAT = "1"
-REMEDY = "Remove that file: the run is whole without it, and --resume makes it again"
+REMEDY = "Remove that file: the run is complete without it, and --resume creates it again"
 NEAREST = 5  # neighbours of a head
 
 

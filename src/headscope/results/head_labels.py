@@ -88,7 +88,9 @@ class HeadLabels:
         if self.certain:
             return f"p < {LEVEL} after Holm's correction for {self.tested:,} heads and labels"
         return (
-            f"a label needs an interval, and that {FEWEST} documents or more, and replicates" if self.measured else "nothing was measured"
+            f"a label needs an interval, which needs {FEWEST} documents or more, and replicates"
+            if self.measured
+            else "nothing was measured"
         )
 
     def where(self, type: str | None = None, head: str | None = None) -> HeadLabels:
@@ -136,7 +138,7 @@ def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Seq
     """The labels of the heads of one model, by its runs. What several runs measured is taken from the first of them.
 
     A label holds if its value is above its threshold and baseline, with a p below .05 after Holm's correction for all
-    heads and labels together. Where no number has an interval, for want of documents or replicates, labels are those
+    heads and labels together. If no number has an interval, for lack of documents or replicates, labels are those
     of the values alone, and `certain` is False. `measures` are those that are read, by default all.
     """
     _check_same_model(runs)
@@ -221,7 +223,7 @@ def _twice(runs: Sequence[Results]) -> Iterator[str]:
     for name in dict.fromkeys(name for run in runs for name in run.measures if any(type.measure == name for type in TYPES)):
         having = [run for run in runs if name in run.measures]
         if len(having) > 1:
-            yield f"{name}: of {len(having)} runs that measured it, {having[0].path or 'the first'} is read"
+            yield f"{name}: {len(having)} runs measured it, and {having[0].path or 'the first'} is used"
 
 
 def _check_same_model(runs: Sequence[Results]) -> None:
@@ -231,7 +233,7 @@ def _check_same_model(runs: Sequence[Results]) -> None:
         if model_of(first) != model_of(other):
             told = " and ".join(f"{run.path or 'a run'} ({_model_name(run)})" for run in (first, other))
             what = "models" if first.map == other.map else "maps"
-            raise RunError(f"{told} are runs of different {what}", "Ask for the heads of each, or use headscope compare")
+            raise RunError(f"{told} are runs of different {what}", "List the heads of each run, or use headscope compare")
 
 
 def _model_name(results: Results) -> str:

@@ -84,7 +84,7 @@ TYPES: tuple[HeadType, ...] = (
     HeadType(
         "previous token",
         "sequences",
-        "gives more than half of its attention to the token before, whatever the tokens are",
+        "gives more than half of its attention to the previous token, whatever the tokens are",
         {"previous_token": "previous token"},
         _ONE_TEXT,
         least=HALF,
@@ -159,7 +159,7 @@ TYPES: tuple[HeadType, ...] = (
     HeadType(
         "broad",
         "entropy",
-        f"spreads its attention: its entropy is above {BROAD:.0%} of even attention's",
+        f"attends broadly: its entropy is above {BROAD:.0%} of that of even attention",
         {"entropy": "broad"},
         times=BROAD,
         order="broad",

@@ -40,13 +40,13 @@ def few_documents(tables: Mapping[str, Table]) -> str:
     few, none = (sum(n < limit for n in counts) for limit in (FEW, FEWEST))
     if not few:
         return ""
-    without = f" {none:,} rest on fewer than {FEWEST} and have neither interval nor p." if none else ""
+    without = f" {none:,} are based on fewer than {FEWEST} and have neither interval nor p." if none else ""
     if few == len(counts):
         most = max(counts)
         of = f"{most} document{'s' * (most != 1)}" if most == min(counts) else f"{most} documents or fewer"
         without = f" Below {FEWEST} there is neither interval nor p." if none == few else without
-        return f"Few documents: all numbers rest on {of}. What holds for so few may not hold for others.{without}"
-    return f"Few documents: {few:,} of {len(counts):,} numbers rest on fewer than {FEW} documents and have wide intervals.{without}"
+        return f"Few documents: all numbers are based on {of}, and may not hold for others.{without}"
+    return f"Few documents: {few:,} of {len(counts):,} numbers are based on fewer than {FEW} documents and have wide intervals.{without}"
 
 
 def _documents(table: Table) -> list[int]:
@@ -91,8 +91,8 @@ def choice_note(results: Results, measure: str) -> str:
     options = results.measures[measure]
     if options.get("selection") != "crossfit":
         return (
-            "Heads and rules are chosen on the documents they are scored on (selection = in-sample): the best of many is biased high, most "
-            "for rare labels, and intervals, which hold the choice fixed, do not show it."
+            "Heads and rules are chosen on the documents they are scored on (selection = in-sample): the scores of the chosen heads are "
+            "biased high (selection bias), most for rare labels, and intervals, which hold the choice fixed, do not show it."
         )
     folds = options.get("folds", 2)
     parts = (
@@ -104,6 +104,6 @@ def choice_note(results: Results, measure: str) -> str:
     )
     more = " More folds (--folds 5) lower this bias, and make intervals of rare labels too narrow." if folds == 2 else ""
     return (
-        f"{parts} The interval is for the heads chosen, not for the best head there is. For rare labels the "
-        f"score is biased low, since few cases often choose a head that is not the best.{more}"
+        f"{parts} The interval is for the heads chosen, not for the best head there is. For rare labels the score is biased low, since a "
+        f"choice from few cases often misses the best head.{more}"
     )

@@ -22,7 +22,9 @@ def find(results: Results, named: str) -> tuple[str, str]:
     if len(holding) == 1:
         return holding[0], named
     if holding:
-        raise RunError(f"{named} is a quantity of {' and of '.join(holding)}", f"Name the measure, too: {holding[-1]}/{named}")
+        raise RunError(
+            f"several measures have a quantity {named}: {' and '.join(holding)}", f"Name the measure as well: {holding[-1]}/{named}"
+        )
     measure, _, quantity = named.partition("/")
     if measure in tables and quantity in tables[measure]["quantity"]:
         return measure, quantity
@@ -39,5 +41,5 @@ def by_head(results: Results, named: str, layout: HeadLayout) -> Float64[np.ndar
         values[place] = max(values.get(place, -np.inf), row["value"])
     heads = [(head.kind, head.layer + 1, head.head + 1) for head in layout.ids()]
     if {*values} != {*heads}:
-        raise RunError(f"{named} of that run is not of the heads of this model", "Name a run of the same model")
+        raise RunError(f"{named} of that run is for heads that this model does not have", "Name a run of the same model")
     return np.array([values[head] for head in heads])

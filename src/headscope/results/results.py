@@ -91,7 +91,7 @@ class Results(Mapping[str, Table]):
                 said, columns_of = complete_slices(manifest, measures, states, layout)
                 slices = {f"{name}{SUFFIX}": Table.of(columns, metadata) for name, columns in columns_of.items()}
             manifest = {**manifest, "slices": said}
-            warnings += [f"{name} has no slices: its update does not divide what it adds by State.split." for name in said["undivided"]]
+            warnings += [f"{name} has no slices: its update does not use State.split." for name in said["undivided"]]
         sites = [{"kind": s.kind, "layer": s.layer + 1, "heads": s.heads, "kv_heads": s.kv_heads} for s in layout.sites]
         complete = {**manifest, "status": "complete", "measures": describe(measures), "tables": list(tables), "sites": sites}
         complete["warnings"] = warnings
@@ -154,7 +154,7 @@ class Results(Mapping[str, Table]):
         folder = Folder(path)
         manifest = folder.read_manifest()
         if manifest.get("status") != "complete":
-            raise RunError(f"the run in {path} is not finished", "Go on with it by running the same command with --resume")
+            raise RunError(f"the run in {path} is not finished", "Run the same command with --resume to continue it")
         check_complete(manifest, path)
         slices = _Lazy(folder, manifest, [f"{name}{SUFFIX}" for name in manifest.get("slices", {}).get("tables", ())])
         return cls(manifest, _Lazy(folder, manifest, manifest["tables"]), path, slices=slices)
@@ -248,7 +248,7 @@ class Results(Mapping[str, Table]):
         return self.special_tokens.spelled(text)
 
     def of_heads(self) -> dict[str, Table]:
-        """The tables that have a row a head and quantity."""
+        """The tables with one row per head and quantity."""
         return {name: self[name] for name in self if {"head", "quantity"} <= set(self[name].columns)}
 
     def __getitem__(self, name: str) -> Table:
@@ -307,7 +307,7 @@ def uncounted(measures: Sequence[Measure], states: States, layout: HeadLayout, t
         least = measure.options().get("least")
         if most and least is not None:
             remedy = f"Use more texts, or a smaller -O {measure.name}.least"
-            sentences.append(f"{measure.name} lists nothing: no label has {least} cases (the most frequent has {most}). {remedy}.")
+            sentences.append(f"{measure.name} lists no label: none has {least} cases (the most frequent has {most}). {remedy}.")
         else:
             where = f"at level {measure.level}" + (f", by {measure.unit}" if measure.unit is not None else "")
             sentences.append(
@@ -326,8 +326,8 @@ def check_complete(manifest: Mapping[str, Any], path: Path) -> None:
     if not wrong and not (manifest["sites"] and all(map(_is_site, manifest["sites"]))):
         wrong = ["sites"]
     if wrong:
-        problem = f"the run.json in {path} does not say what it should of its {', '.join(wrong)}"
-        raise RunError(problem, "It was changed by hand or cut short: run again with --overwrite")
+        problem = f"the run.json in {path} has invalid values of {', '.join(wrong)}"
+        raise RunError(problem, "It was edited or truncated: run again with --overwrite")
 
 
 def _is_site(site: object) -> bool:
@@ -359,7 +359,7 @@ def blame_folder(function: Callable[P, T]) -> Callable[P, T]:
             message = (str(error).strip() or "no message").splitlines()[0][:200]
             raise RunError(
                 f"{folders} is damaged or was edited ({type(error).__name__}: {message})",
-                "Run again with --overwrite; if nothing was changed in the folder by hand, headscope itself is at fault",
+                "Run again with --overwrite; if nobody edited the folder, this is a bug of headscope",
             ) from error
 
     return call

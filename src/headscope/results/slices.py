@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".slices"  # of the name under which the table of all slices is written
 _NONE = "the run has no slices"
-_REMEDY = "Run it again with --by and a column of the documents, as in --by genre"
+_REMEDY = "Run again with --by and a column of the documents, as in --by genre"
 
 
 def complete_slices(
@@ -120,7 +120,7 @@ class SliceTables(Mapping[str, Table]):
 
 
 class SliceStates(Mapping[str, State]):
-    """The states of one slice, read when they are asked for."""
+    """The states of one slice, read on demand."""
 
     def __init__(self, results: Results, value: str) -> None:
         self._results, self._value = results, value

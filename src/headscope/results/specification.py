@@ -78,7 +78,7 @@ class Specification(BaseModel):
 
 
 def _plain(value: Any) -> Any:
-    """A value to compare: of measures with options the names, since the options have parts of their own."""
+    """A value to compare: of measures with options the names, since the options are separate parts."""
     return tuple(value) if isinstance(value, dict) else value
 
 
@@ -95,7 +95,7 @@ def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the s
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
-            raise RunError(f"{where}: no setting is called {name!r}", choose_from(name, kind.model_fields, "Use")) from None
+            raise RunError(f"{where}: there is no setting {name!r}", choose_from(name, kind.model_fields, "Use")) from None
         if not name:
             problem = first["msg"].removeprefix("Value error, ")
             raise RunError(f"{where}: {problem}", "Name at least one" if problem.endswith("nothing") else "") from None

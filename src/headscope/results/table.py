@@ -69,7 +69,7 @@ class Table:
 
     def _known(self, column: str) -> None:
         if column not in self.columns:
-            raise RunError(f"no column is called {column!r}", choose_from(column, self.columns, "The columns are"))
+            raise RunError(f"there is no column {column!r}", choose_from(column, self.columns, "The columns are"))
 
     def where(self, **values: object) -> Table:
         """The rows in which each named column has the given value: `where(quantity="to_sep", layer=5)`."""
@@ -167,7 +167,7 @@ class Table:
         LaTeX have rounded numbers, the others complete ones.
         """
         if format in BINARY:
-            raise RunError(f"{format} is no text", "Use Table.save")
+            raise RunError(f"{format} is not a text format", "Use Table.save")
         return encode(self.arrow, format).decode()
 
     def save(self, path: str | Path, format: str | None = None) -> Path:

@@ -100,9 +100,9 @@ class RunEstimate:
         lines.append(f"reading and encoding: {_speed(self.tokens / max(self.reading, 1e-9))}, {spelled(self.reading)} in all")
         whole = self.seconds(workers)
         if self.trial is None or whole is None:
-            return [*lines, "how long computing takes was not tried"]
+            return [*lines, "computing time was not tried"]
         lines.append(
-            f"computing: {_speed(self.trial.speed)}{' a worker' if workers is not None else ''}, tried on {self.trial.shards} shards"
+            f"computing: {_speed(self.trial.speed)}{' per worker' if workers is not None else ''}, tried on {self.trial.shards} shards"
         )
         who = "in this process" if workers is None else f"with {workers} worker{'s' * (workers != 1)}"
         bound = workers is not None and whole > self.tokens / self.trial.speed / workers

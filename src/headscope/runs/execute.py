@@ -141,9 +141,7 @@ class _Execution:
                     ledger.add(number, states)
                 work.tell()
                 if failing > failures.MOST:
-                    raise RunError(
-                        f"{spec.model} failed on more than {failures.MOST:,} texts", "Check the model, and that the corpus is what it reads"
-                    )
+                    raise RunError(f"{spec.model} failed on more than {failures.MOST:,} texts", "Check that the model can read this corpus")
         more: dict[str, Any] = {}
         if spec.decoding is not None and ledger.merged is not None:
             written = list(generating.generated_texts(ledger.merged))
@@ -181,7 +179,7 @@ class _Execution:
             return attach_gallery(results, plan, sampled, self.runner.look, spec.word_rows or "mean") if self.gallery else results
 
     def _with_gallery(self, results: Results) -> Results:
-        """A finished run with the gallery that it lacks. The corpus is read again; no number is computed anew."""
+        """A finished run with the gallery that it lacks. The corpus is read again; no number is computed again."""
         assert results.path is not None
         sampled = samples(self.spec, self.runner, self.gallery)
         for _ in RunWork(self.corpus, self.runner.model, self.spec, sampled, lambda shard: True, self.progress):

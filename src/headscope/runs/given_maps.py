@@ -95,9 +95,9 @@ class GivenMaps:
         if (sums > 1 + most).any():
             raise MeasureError(f"{self.name}: a row sums to {sums.max():.3f}", "Give weights after the softmax, with queries as rows")
         if (sums == 0).any():
-            raise MeasureError(f"{self.name}: a row holds no weight at all", "Cut padding off the maps before measuring them")
+            raise MeasureError(f"{self.name}: a row has no weight", "Cut padding off the maps before measuring them")
         if (sums < 1 - most).any():
-            tally.add("texts with rows that sum to less than 1 (sinks, or cut maps)", self.name, read=True)
+            tally.add("texts with rows that sum to less than 1 (sinks, or truncated maps)", self.name, read=True)
         if most > ROUNDING:
             digits = "three digits" if self.dtype == "float16" else "two digits" if self.dtype == "bfloat16" else "one digit"
             tally.add(f"texts with maps in {self.dtype}, good to about {digits}", self.name, read=True)
@@ -145,7 +145,7 @@ def _word_numbers(name: str, words: Sequence[object], roles: Sequence[int]) -> l
             raise MeasureError(f"{name}: word number {word!r}", "Give whole numbers, and -1 or None for special tokens")
         number = -1 if role != WORD or word is None else int(word)
         if number in seen and number != numbers[-1]:
-            raise MeasureError(f"{name}: word {number} goes on after another word", "The tokens of a word must follow each other")
+            raise MeasureError(f"{name}: word {number} continues after another word", "The tokens of a word must follow each other")
         seen |= {number} - {-1}
         numbers.append(number)
     return numbers
@@ -173,10 +173,10 @@ def measure_maps(
     tally = Tally()
     checked = [text.checked(tally) for text in texts]
     if not checked:
-        raise MeasureError("there are no maps to measure", "Give at least one text")
+        raise MeasureError("no maps were given", "Give at least one text")
     built = [make(name, options, preset) for name, options in measures.items()]
     if any(measure.level == "word" for measure in built) and any(text.words is None for text in checked):
-        raise MeasureError("word-level measures need to know which tokens make a word", "Give words=, one number a token")
+        raise MeasureError("word-level measures need the tokens of each word", "Give words=, one number per token")
     for measure in built:
         if measure.slope() is not None:
             raise MeasureError(f"{measure.name} needs gradients, which do not come with maps", "Run it on a model and a corpus")
@@ -190,7 +190,7 @@ def measure_maps(
             )
     shapes = {text.attention.shape[:2] for text in checked}
     if len(shapes) > 1:
-        raise MeasureError(f"maps of different models: {sorted(shapes)} layers and heads", "Measure each model on its own")
+        raise MeasureError(f"maps of different models: {sorted(shapes)} layers and heads", "Measure each model separately")
     layers, heads = shapes.pop()
     if causal is None:
         causal = all(text.causal() for text in checked)
@@ -255,7 +255,7 @@ def read_maps(path: str | Path) -> GivenMaps:
     if problem := problem_of(path):
         raise MeasureError(f"{path}: {problem[0]}", problem[1])
     if path.suffix not in (".npz", ".safetensors"):
-        raise MeasureError(f"{path} is of an unknown kind", "Save maps as .npz or .safetensors")
+        raise MeasureError(f"{path} has an unknown format", "Save maps as .npz or .safetensors")
     if path.suffix == ".npz":
         check_archive(path)
     try:
@@ -266,12 +266,12 @@ def read_maps(path: str | Path) -> GivenMaps:
         ) from None
     name = next((name for name in _ATTENTION if name in arrays), None)
     if name is None or "tokens" not in arrays:
-        raise MeasureError(f"{path} holds no maps with tokens", "It needs an array `attention` [layers, heads, T, T] and `tokens`")
+        raise MeasureError(f"{path} has no maps with tokens", "It needs an array `attention` [layers, heads, T, T] and `tokens`")
     lists: dict[str, Any] = {}
     for key in (key for key in _LISTS if key in arrays):
         values = arrays[key].tolist() if isinstance(arrays[key], np.ndarray) else arrays[key]
         if not isinstance(values, list) or (key == "roles" and not all(isinstance(value, str) for value in values)):
-            raise MeasureError(f"{path}: `{key}` is no list of what it should be", "Give one for each position")
+            raise MeasureError(f"{path}: `{key}` is not a valid list", "Give one for each position")
         lists[key] = tuple(values)
     lists["tokens"] = tuple(map(str, lists["tokens"]))
     document = str(arrays["document"]) if "document" in arrays else None

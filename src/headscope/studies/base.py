@@ -211,7 +211,7 @@ class Study:
 
     @property
     def spec(self) -> type[StudySpec]:
-        """Its settings, imported when they are asked for."""
+        """Its settings, imported on demand."""
         spec: type[StudySpec] = self._imported("spec", self.spec_class)
         return spec
 
@@ -260,7 +260,7 @@ class Study:
         changes, not scores.
         """
         if change:
-            raise RunError("change is for what studies of ablation score without each head", "Leave it out")
+            raise RunError("change is only for scores without each head, of studies of ablation", "Omit it")
         return None
 
     def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Drawing:

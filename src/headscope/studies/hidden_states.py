@@ -86,7 +86,7 @@ class Shards:
             file.flush()
             os.fsync(file.fileno())
         with self._sums.open("ab") as file:
-            file.write(f"\n{number} {zlib.crc32(data)}\n".encode("ascii"))  # a line of its own, whatever was cut off before it
+            file.write(f"\n{number} {zlib.crc32(data)}\n".encode("ascii"))  # on a new line, whatever was cut off before it
 
     def _checksum(self, file: int, number: int) -> int | None:
         """The checksum of a shard as it lies on disk; None if it is cut off."""
@@ -173,7 +173,7 @@ def hidden_states(
     if wrong := [layer for layer in chosen if not 0 <= layer < count]:
         raise RunError(f"{model.name} has no layer {wrong[0]}", f"Its hidden states are those of layers 0 (embeddings) to {count - 1}")
     if not texts or not chosen:
-        raise RunError("there are no hidden states to work out", "Give at least one text and one layer")
+        raise RunError("no hidden states were requested", "Give at least one text and one layer")
     lengths = tuple(len(text.words) if level == "word" else len(text) for text in texts)
     empty = HiddenStates(chosen, size, lengths, np.zeros(0, dtype))
     item = empty.values.dtype.itemsize
@@ -199,7 +199,7 @@ def hidden_states(
             return replace(empty, values=np.memmap(shards.data, dtype, "r", shape=(empty.places[-1],)))
     except OSError as error:
         remedy = "Name another folder for the hidden states, or free some space"
-        raise RunError(f"hidden states cannot be kept in {place} ({error.strerror})", remedy) from error
+        raise RunError(f"hidden states cannot be written to {place} ({error.strerror})", remedy) from error
     finally:
         if folder is None:  # what is mapped stays until it is let go of
             shutil.rmtree(place, ignore_errors=True)
@@ -228,9 +228,10 @@ def _narrowed(
         return narrow
     if np.isfinite(block).all():
         raise RunError(
-            f"a hidden state of {model.name} is {np.abs(block).max():.3g}, and float16 ends at 65504", "Keep the states as float32"
+            f"a hidden state of {model.name} is {np.abs(block).max():.3g}, and the largest number in float16 is 65504",
+            "Keep the states as float32",
         )
-    raise RunError(f"{model.name} gives hidden states that are no numbers for {text.id}", "Load its weights as float32")
+    raise RunError(f"{model.name} gives hidden states that are not numbers for {text.id}", "Load its weights as float32")
 
 
 def _of_words(states: Float[torch.Tensor, "layer token d"], text: Encoded) -> Float[torch.Tensor, "layer word d"]:

@@ -41,7 +41,7 @@ def picked(
         yield from islice(texts, limit)
         return
 
-    def tallies() -> list[Tally]:  # each iteration over a corpus has a tally of its own
+    def tallies() -> list[Tally]:  # each iteration over a corpus has a separate tally
         return [*([tally] if tally is not None else []), *([corpus.skipped] if corpus is not None else [])]
 
     before = tally.take() if tally is not None else Tally()

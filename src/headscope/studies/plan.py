@@ -54,11 +54,11 @@ class StudyEstimate:
         lines += [f"{label}: {line}" for label, line in counts.dropped.labelled()]
         lines.append(f"memory: {_size(self.memory)} {self.place} so far, {_size(self.weights)} of it weights")
         lines.append(f"loading, reading and encoding: {spelled(self.reading)}")
-        lines.append(f"tried: {self.share:.1%} of the work in {spelled(self.tried)}, then given up")
+        lines.append(f"tried: {self.share:.1%} of the work in {spelled(self.tried)}, then stopped")
         if self.complete:
             lines[-1] = f"tried: all of the work, in {spelled(self.tried)}"
         if self.seconds is None:
-            return [*lines, "how long the rest takes cannot be told"]
+            return [*lines, "the time for the rest cannot be estimated"]
         stops = ", less if probes stop early" if self.at_most and not self.complete else ""
         return [*lines, f"expected: {spelled(self.seconds)} in all{stops}"]
 

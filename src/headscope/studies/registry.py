@@ -23,7 +23,7 @@ _CLASSES = {
 
 
 class _Registry(Mapping[str, Study]):
-    """Studies by their names in run.json, each imported when it is asked for."""
+    """Studies by their names in run.json, each imported on demand."""
 
     def __init__(self, classes: Mapping[str, str]) -> None:
         self._classes = dict(classes)
@@ -32,7 +32,7 @@ class _Registry(Mapping[str, Study]):
     def __getitem__(self, name: str) -> Study:
         if name not in self._studies:
             if name not in self._classes:
-                raise RunError(f"a study of {name} is not known", f"Known are {', '.join(self)}; a newer version of headscope may know it")
+                raise RunError(f"unknown study {name}", f"Known are {', '.join(self)}; another version of headscope may know it")
             module, _, kind = self._classes[name].partition(":")
             self._studies[name] = getattr(import_module(module), kind)()
         return self._studies[name]

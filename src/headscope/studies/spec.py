@@ -31,12 +31,12 @@ class StudySpec(Specification):
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         ("sampler",), description="file, folder, - (standard input) or 'sampler'; may be repeated"
     )
-    format: str | None = Field(None, description="format of the corpus, if the file name does not tell")
-    on_error: Literal["raise", "skip"] = Field("raise", description="raise, or skip bad sentences and count them")
-    max_length: int = Field(128, ge=8, description="tokens a text may have")
+    format: str | None = Field(None, description="format of the corpus, if the file name does not show it")
+    on_error: Literal["raise", "skip"] = Field("raise", description="what to do with bad sentences: raise an error, or skip and count them")
+    max_length: int = Field(128, ge=8, description="longest text, in tokens")
     limit: int | None = Field(None, ge=1, description="texts, drawn from all documents; 0: all of them")
     replicates: int = Field(1000, ge=0, le=100_000, description="bootstrap replicates for intervals")
-    seed: int = Field(0, description="seed of what is drawn")
+    seed: int = Field(0, description="random seed")
 
     @model_validator(mode="before")
     @classmethod

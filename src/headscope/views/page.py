@@ -36,7 +36,7 @@ _PAGE = """<!doctype html>
 </body>
 </html>
 """
-_SCRIPTED = """<noscript><p><strong>This page draws its views with JavaScript, which is switched off here. Nothing is loaded from anywhere:
+_SCRIPTED = """<noscript><p><strong>This page draws its views with JavaScript, which is disabled here. Nothing is loaded from the network:
 all it needs is in this file.</strong></p></noscript>
 {body}
 <script type="application/json" id="headscope-data">{data}</script>
@@ -92,7 +92,7 @@ def _script() -> str:
     source = bundle()
     exported = re.search(r"([\w$]+) as start\b", source[source.rindex("export") :])
     if exported is None:
-        raise HeadscopeError("the views' bundle has no way in", "Build it again with `make bundle`")
+        raise HeadscopeError("the bundle of the views has no entry point", "Build it again with `make bundle`")
     # Only in strings can these stand; there an escape says the same, and HTML's parser does not see an end or a
     # comment.
     return re.sub(r"<(?=/script|script|!--)", r"\\x3c", source, flags=re.IGNORECASE) + f"\n{exported.group(1)}();"

@@ -42,7 +42,7 @@ def page(texts: Sequence[KeywordResult], top: int, signature: str) -> str:
     body = _BODY.format(
         title=_safe(title),
         trained=_safe(texts[0].trained.sentence),
-        key=f"The stronger its shade, the likelier a word is part of a keyphrase: {shades} Underlined: the best phrases, up to {top}.",
+        key=f"The darker the shade, the likelier a word is part of a keyphrase: {shades}  Underlined: the best phrases, up to {top}.",
         sections="\n".join(_section(result, top, number, heading=not single) for number, result in enumerate(texts, 1)),
         signature=_safe(signature),
     )
@@ -58,7 +58,7 @@ def _section(result: KeywordResult, top: int, number: int, heading: bool) -> str
         for rank, phrase in enumerate(result.phrases[:top], 1)
     )
     table = f"<table><thead><tr><th></th><th>phrase</th><th>score</th><th>places</th></tr></thead><tbody>\n{rows}\n</tbody></table>"
-    nothing = '<p class="note">No phrase is found.</p>'
+    nothing = '<p class="note">No phrase was found.</p>'
     return f'<section>\n{title}{notes}<div class="text">\n{_text(result, top, number)}\n</div>\n{table if rows else nothing}\n</section>'
 
 

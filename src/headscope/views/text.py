@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     Maps = Mapping[HeadId, Float[np.ndarray, "query key"]]
 
-WHY = "of all heads it links words that are far from each other most clearly"  # why a head that nobody named is shown first
-ROOM = 8_000_000  # bytes of maps that a page may hold unless more are asked for by name
+WHY = "of all heads, it links distant words most clearly"  # why a head that nobody named is shown first
+ROOM = 8_000_000  # bytes of maps that a page may hold unless more are named
 OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to choose from
 
 
@@ -41,7 +41,7 @@ OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to
 class LoadedText:
     """The maps of a text that are at hand. `note` says what is left out, "" if nothing is."""
 
-    order: tuple[HeadId, ...]  # the heads that were asked for, or those that link far words most clearly first
+    order: tuple[HeadId, ...]  # the heads that were named, or those that link far words most clearly first
     maps: Maps
     note: str
 
@@ -55,8 +55,8 @@ def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = Non
         return LoadedText(tuple(heads or rank(model, encoded, maps)), maps, "")
     order = list(heads or rank(model, encoded))
     held = order if heads else order[: max(1, room // size(encoded, order[0]))]
-    note = f"The text is long: {len(held)} of {len(every)} heads are in the page (all would take {total / 1e6:,.0f} MB)"
-    return LoadedText(tuple(order), look(model, encoded, held), note if heads else f"{note}; others can be named with heads")
+    note = f"The text is long: the page has {len(held)} of {len(every)} heads (all would take {total / 1e6:,.0f} MB)"
+    return LoadedText(tuple(order), look(model, encoded, held), note if heads else f"{note}; name others with heads")
 
 
 def size(encoded: Encoded, head: HeadId) -> int:
@@ -146,7 +146,7 @@ def offered(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
 
 
 def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> dict[str, Any]:
-    """The measures that a page holds: those asked for, and those of one forward pass that fit into `room` bytes."""
+    """The measures that a page holds: those named, and those of one forward pass that fit into `room` bytes."""
     asked = tuple(asked)
     held: dict[Kind, Any] = {}
     missing: dict[Kind, str] = {}

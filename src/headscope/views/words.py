@@ -19,7 +19,7 @@ QUANTITIES = {
     "to_sep": "to the closing or separating tokens, [SEP]",
     "to_punct": "to periods and commas",
     "to_first": "to the first token, from all tokens after it",
-    "sink_first": "share of long texts in whose first tokens the first one receives more than the threshold",
+    "sink_first": "share of long texts in whose first tokens the first token receives more than the threshold",
     "alpha": "largest mean weight that a token of a text receives from the tokens that see it",
     "at_first": "share of texts whose sink is the first token",
     "at_sep": "share of texts whose sink is [SEP]",
@@ -44,14 +44,14 @@ QUANTITIES = {
     "entropy_cls": "entropy of the [CLS] row",
     "max_weight": "largest weight of a row",
     "sink_mass": "weight that goes to no token",
-    "nearest": "distance to the head that attends most like it: high for a head like no other",
+    "nearest": "distance to the most similar head: high for a unique head",
     "own_layer": "mean distance to the other heads of its layer",
     "other_layers": "mean distance to the heads of other layers",
     "relative": "to a word of a keyphrase, more than to another word",
     "to_keywords": "to a word of a keyphrase",
     "to_others": "to a word of no keyphrase",
-    "auc": "chance that a word of a keyphrase receives more than another word does",
-    "uuas": "share of annotated edges, directions aside, that the maximum spanning tree of the head has",
+    "auc": "probability that a word of a keyphrase receives more than another word (AUC)",
+    "uuas": "share of annotated edges, ignoring directions, in the maximum spanning tree of the head",
 }
 # Quantities that are not between 0 and 1.
 UNBOUNDED = frozenset({"entropy", "entropy_cls", "entropy_without_first", "nearest", "own_layer", "other_layers", "relative"})
@@ -59,7 +59,7 @@ GRADIENTS = "saliency"  # whose quantities are called as those of attention are,
 
 # What the share of a contest is of, by direction. A word never picks itself or a special token.
 _SHARES = {
-    "dep-to-head": "share of {label}words whose most attended word, special tokens and the word itself aside, is their governor",
+    "dep-to-head": "share of {label}words whose most attended word, apart from special tokens and the word itself, is their governor",
     "head-to-dep": "share of {label}words that their governor attends to more than any other word does",
     "mention-to-antecedent": "share of {label}mentions whose most attended earlier mention is an antecedent",
     "antecedent-to-mention": "share of {label}mentions to which, of the mentions before, an antecedent attends most",

@@ -25,14 +25,14 @@ TOP = 15
 class KeywordView:
     """The keywords of texts. In a notebook the text is shaded by weight; `save` writes a page or a picture.
 
-    `finder` finds more in other texts without learning anew: `hs.keywords(other, learned=found.finder)`.
+    `finder` finds phrases in other texts without training again: `hs.keywords(other, learned=found.finder)`.
     """
 
     def __init__(self, texts: Sequence[KeywordResult], finder: Finder, top: int = TOP) -> None:
         if not texts:
             raise RunError("there is no text", "Give at least one")
         if top < 1:
-            raise RunError(f"top is {top}", "Ask for 1 phrase or more")
+            raise RunError(f"top is {top}", "Use 1 phrase or more")
         self.texts, self.finder, self.top = tuple(texts), finder, top
 
     @property
@@ -81,7 +81,7 @@ class KeywordView:
         from headscope.studies.keywords.figures import shaded_text
 
         if len(self.texts) > 1:
-            raise RunError(f"a picture shows one text, not {len(self.texts):,}", "Write a page: -o page.html")
+            raise RunError(f"a picture can show one text, not {len(self.texts):,}", "Write a page: -o page.html")
         with using(find_look(options)):
             return shaded_text(self.texts[0], self.top, self.signature)
 
@@ -96,7 +96,7 @@ class KeywordView:
         return save_view(path, self.page, self.plot, options)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which can run nothing."""
+        """The page in a separate frame, which can run nothing."""
         words = sum(len(text.document.words) for text in self.texts)
         height = min(260 + 2 * words + 26 * sum(min(self.top, len(text.phrases)) for text in self.texts), 900)
         style = f"width:100%;height:{height}px;border:0;resize:vertical;overflow:auto"

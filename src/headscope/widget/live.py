@@ -13,7 +13,7 @@ from headscope.views.page import bundle
 
 
 class LiveView(anywidget.AnyWidget):
-    """The views' bundle with its data. Maps that the data do not hold are asked for one by one, and sent as bytes."""
+    """The views' bundle with its data. Maps that the data do not hold are requested one by one, and sent as bytes."""
 
     _esm = bundle()
     data = traitlets.Dict().tag(sync=True)
@@ -41,5 +41,5 @@ class LiveView(anywidget.AnyWidget):
         except HeadscopeError as error:
             self.send({**reply, "trouble": str(error)})
         except Exception as error:
-            self.send({**reply, "trouble": f"something went wrong inside headscope ({type(error).__name__})"})
+            self.send({**reply, "trouble": f"an internal error of headscope occurred ({type(error).__name__})"})
             raise

@@ -42,11 +42,11 @@ class Shown(ABC):
 
     def bytes_of(self, head: str) -> bytes:
         """The map of a head that the live view asks for: uint16, row by row."""
-        raise RunError(f"the map of head {head} was not kept")
+        raise RunError(f"the map of head {head} is not in this view")
 
     def influence_of(self, measure: str) -> dict[str, Any]:
         """A measure of influence between the tokens of a text that the live view asks for."""
-        raise RunError(f"influence by {measure} is of one text, and this is none")
+        raise RunError(f"influence by {measure} needs one text, and this view has none")
 
     @cached_property
     def widget(self) -> LiveView:
@@ -58,7 +58,7 @@ class Shown(ABC):
         return LiveView(plain(self.data()), self.bytes_of, self.influence_of)
 
     def _repr_html_(self, lazy: bool = False) -> str:
-        """The page in a frame of its own, which can run scripts and save files, and reach nothing around it; a `lazy`
+        """The page in a separate frame, which can run scripts and save files, and reach nothing around it; a `lazy`
         frame is loaded when it is scrolled to.
         """
         page = self.frame_page() if live() else self.page()
@@ -127,7 +127,7 @@ def save_view(path: str | Path, page: Callable[[], str], figure: Callable[..., F
     target = Path(path)
     if suffix_of(target) == "html":
         if options:
-            raise RunError(f"{next(iter(options))} is for figures", "Use a name that ends in .svg, .pdf or .png, or leave it out")
+            raise RunError(f"{next(iter(options))} is only for figures", "Use a name that ends in .svg, .pdf or .png, or omit the option")
         write_atomically(target, page().encode())
     else:
         from headscope.drawing.theme import save

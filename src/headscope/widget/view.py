@@ -86,11 +86,11 @@ class View(Shown):
         self.measures: tuple[Measure, ...] = find_measures(measures) if measures is not None else ()
         self._layers = find_layers(layers, model, model.sites[0].kind if self.measures else None)
         if self._layers and not self.measures and heads != ALL:
-            raise RunError("a layer is chosen for a measure or for all heads", "Use --layer with --measure, or with --heads all")
+            raise RunError("a layer is only for a measure or for all heads", "Use --layer with --measure, or with --heads all")
         self._every = self._heads_of_layers() if heads == ALL else ()
         self._named = find_heads(model, heads) if heads is not None and heads != ALL else None
         if self._named == []:
-            raise RunError("no head is named", "Write, say, 8-10,5-4, or leave heads out")
+            raise RunError("no head was named", "Write them as in 8-10,5-4, or omit heads")
         self._typed = typed(model, text, second, max_length)
         if decoding is not None:
             self._typed = write_on(model, self._typed, decoding)
@@ -103,7 +103,7 @@ class View(Shown):
     def _heads_of_layers(self) -> tuple[HeadId, ...]:
         """All heads of the layers asked for, or of all layers."""
         if "mean" in self._layers and not self.measures:
-            raise RunError("heads have no mean over layers", "Name layers by number, or use --measure A --layer mean")
+            raise RunError("a mean over layers is only for measures of influence", "Name layers by number, or use --measure A --layer mean")
         return tuple(head for head in self.model.layout.ids() if not self._layers or head.layer + 1 in self._layers)
 
     def highlight(self, kind: Kind) -> Highlight:
@@ -142,7 +142,7 @@ class View(Shown):
         start = self.text.generated_from
         steps = 0 if start is None else len(self.text) - start
         if start is None or not 1 <= number <= steps:
-            raise RunError(f"there is no step {number}", f"Steps are 1 to {steps}" if steps else "Ask for tokens with generate=")
+            raise RunError(f"there is no step {number}", f"Steps are 1 to {steps}" if steps else "Generate tokens with generate=")
         read = start + number - 1
         return self.map(head)[read - 1, :read]
 
@@ -188,7 +188,7 @@ class View(Shown):
         """
         if self.measures:
             if self._named or self._every:
-                raise RunError("a figure shows heads or a measure", "Leave out --heads or --measure, or write a page: -o page.html")
+                raise RunError("a figure shows either heads or a measure", "Omit --heads or --measure, or write a page: -o page.html")
             mean = f"mean over {self._influence.layers} layers"
             return {
                 f"{measure}, {mean if layer == 'mean' else f'layer {layer}'}": self.influence(measure, layer)
@@ -256,7 +256,7 @@ class View(Shown):
 
             if letters := lacking(word for shown in self.grids().values() for word in (*shown.rows, *shown.columns)):
                 found.append(
-                    f"the figure's font has no {' '.join(letters[:10])}: boxes stand for them; an .svg shows them in the reader's font"
+                    f"the figure's font has no {' '.join(letters[:10])}, which are drawn as boxes; an .svg shows them in the reader's font"
                 )
         return [note for note in found if note]
 
@@ -326,6 +326,6 @@ def _require_prompt(model: Model, second: str | None, relation: str | None) -> N
     """Refuse what cannot be continued, or shown of a text that was."""
     require_generator(model)
     if second is not None:
-        raise RunError("a model continues one text, not a pair", "Leave the second text out, or --generate")
+        raise RunError("a model continues one text, not a pair", "Omit the second text, or --generate")
     if relation is not None:
-        raise RunError("generated words have no annotation, so that no relation can be shown", "Leave --relation out, or --generate")
+        raise RunError("generated words have no annotation, so no relation can be shown", "Omit --relation, or --generate")

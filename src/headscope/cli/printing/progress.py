@@ -78,7 +78,7 @@ def interrupted(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        say(f"interrupted. What was finished is kept in {out}; the same command with --resume goes on from there")
+        say(f"interrupted. Finished parts are kept in {out}; the same command with --resume continues from there")
         raise typer.Exit(exit_code(error)) from None
 
 

@@ -25,7 +25,7 @@ def summarise(results: Results, quiet: bool = False) -> None:
     print_text("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
     for way in results.manifest.get("readings", [])[1:]:
         measures = ", ".join(way["measures"])
-        print_text(f"{measures}: {way['texts']:,} texts, each a {way['unit']} (too long: {way['overlong']})")
+        print_text(f"{measures}: {way['texts']:,} texts, one {way['unit']} each (too long: {way['overlong']})")
     if (slices := slices_line(results)) is not None:
         print_text(slices)
     if results.study is None:
@@ -72,9 +72,9 @@ def _print_summary(results: Results) -> None:
     from headscope.views.words import has_published, shown_columns
 
     columns = shown_columns(results["summary"])
-    beside = ", beside what was published" if has_published(columns) else ""
+    beside = ", and published values" if has_published(columns) else ""
     shown = Table.of({name: results["summary"][name] for name in columns})
-    print_table(shown, f"\n{results.study}: what was found{beside}", all_columns=_shown_whole(results, "summary"))
+    print_table(shown, f"\n{results.study}: results{beside}", all_columns=_shown_whole(results, "summary"))
 
 
 def _print_top(results: Results, name: str) -> None:

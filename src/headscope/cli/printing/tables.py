@@ -74,7 +74,7 @@ def table_format(format: str | None, out: Path | None) -> str | None:
     if format not in FORMATS:
         raise RunError(f"format {format!r} is unknown", choose_from(format, FORMATS))
     if out is None and format in BINARY and sys.stdout.isatty():
-        raise RunError(f"{format} is no text to be shown in a terminal", "Name a file with -o")
+        raise RunError(f"{format} is not a text format, and cannot be shown in a terminal", "Name a file with -o")
     return format
 
 

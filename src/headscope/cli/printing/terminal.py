@@ -96,7 +96,7 @@ def print_keywords(view: KeywordView) -> None:
             console.print(paragraph, soft_wrap=not console.is_terminal)
             console.print()
         best = result.phrases[: view.top]
-        title = f"{result.document.id}: {f'the best {len(best)} of {len(result.phrases)} phrases' if best else 'no phrase is found'}"
+        title = f"{result.document.id}: {f'the best {len(best)} of {len(result.phrases)} phrases' if best else 'no phrase was found'}"
         if best:
             columns = {
                 "phrase": [_printable(phrase.text, console) for phrase in best],

@@ -24,7 +24,7 @@ class AblationStudy(Study):
     folder = "ablation"
     spec_class = "AblationSpec"
     work_class = "AblationWork"
-    help = """Switch heads off and see what the model loses: one by one, all but one, layer by layer, more and more (Michel et al. 2019).
+    help = """Switch heads off and measure the loss: one by one, all but one, layer by layer, more and more (Michel et al. 2019).
 
     headscope ablate --limit 50 --out ABLATED
     headscope ablate --model ./sst2 --corpus dev.tsv --limit 500 --out ABLATED
@@ -42,7 +42,7 @@ class AblationStudy(Study):
     about = "What a model loses without some of its heads (Michel et al. 2019)."
     published = (
         "Published: Michel et al. 2019, for translation (8 of 96 encoder heads made a difference, half of them for the better) and for "
-        "BERT. Compare shapes, not decimals: the model, the task and the texts are others."
+        "BERT. Compare shapes, not decimals: model, task and texts differ."
     )
     figures = (
         StudyFigure(
@@ -52,17 +52,17 @@ class AblationStudy(Study):
             "ablation",
             "ablate --parts heads",
             "Each head switched off",
-            "How the score changes if one head gives nothing and all others are as they were. A frame marks what could hardly be chance, "
-            "head by head; of a hundred heads that do nothing, one has a frame.",
+            "How the score changes if one head is switched off and all others stay. A frame marks significant heads, tested one by one: "
+            "of a hundred heads that do nothing, about one gets a frame.",
         ),
         StudyFigure(
             "histogram",
-            "how many heads change the score by how much",
+            "distribution of the change in score over heads",
             "histogram",
             "ablation",
             "ablate --parts heads",
-            "How many heads change the score by how much",
-            "Most heads lie near 0: the others can do without them, one at a time.",
+            "Change in score over all heads",
+            "Most heads are near 0: switched off alone, they are not needed.",
         ),
         StudyFigure(
             "importance",
@@ -71,25 +71,25 @@ class AblationStudy(Study):
             "importance_foretells",
             "ablate --parts heads,importance",
             "Importance and loss",
-            "Importance is the size of the gradient of the loss with respect to a gate on the head, found for all heads at once; beside it "
-            "what switching the head off really does.",
+            "Importance, estimated for all heads in one pass, is the size of the gradient of the loss with respect to a gate on the "
+            "head. It is compared with the measured effect of switching the head off.",
         ),
         StudyFigure(
             "michel3",
-            "Michel et al. 2019, Figure 3: the score with more and more heads gone",
+            "Michel et al. 2019, Figure 3: the score as more heads are switched off",
             "pruning",
             "pruning",
             "ablate --parts heads,importance,pruning",
             "More and more heads switched off",
-            "Heads go in the order of their importance, of the loss that was measured for each alone, or by chance. Orders are found on "
-            "one half of the documents and tried on the other.",
+            "Heads are switched off in order of importance, in order of the loss measured for each alone, or at random. Orders are found "
+            "on one half of the documents and tested on the other.",
         ),
     )
     compared = (
         ComparedTable("summary", ("kind", "what"), {"value": None}, "what was found", drawn=True),
         ComparedTable("ablation_layers", ("kind", "layer"), {"difference": BOUNDS}, "the score without a layer"),
         ComparedTable("ablation", ("kind", "layer", "head"), {"difference": BOUNDS}, "the score without a head"),
-        ComparedTable("pruning", ("order", "share"), {"difference": BOUNDS}, "the score without more and more heads"),
+        ComparedTable("pruning", ("order", "share"), {"difference": BOUNDS}, "the score as more heads are removed"),
     )
 
     def refuse_rerun(self, results: Results) -> None:
@@ -97,7 +97,7 @@ class AblationStudy(Study):
         from headscope.studies.ablation.spec import OWN
 
         if results.manifest["settings"]["score"] == OWN:
-            problem = f"{results.path} was scored by a function of your own, which is not kept"
+            problem = f"{results.path} was scored by your own function, which is not saved"
             raise RunError(problem, "Call headscope.ablate with it again")
 
     def findings(self, results: Results) -> list[str]:
@@ -110,7 +110,7 @@ class AblationStudy(Study):
         """Whether a model misses on one task what it misses on another: correlations over heads."""
         from headscope.studies.ablation.tasks import task_correlations
 
-        return "what is lost without each head, on the one and on the other: correlation over heads", task_correlations(results)
+        return "loss without each head, in one study and the other: correlation over heads", task_correlations(results)
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Drawing:
         """The scores without each head on each task, or with `change` what is lost of them in percent."""

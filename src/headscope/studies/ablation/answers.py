@@ -128,8 +128,8 @@ def baseline_warning(score: Score, value: float, table: Float64[np.ndarray, "exa
     if baseline is None or (value > baseline.value + _CLOSE if score.better == "higher" else value < baseline.value - _CLOSE):
         return None
     return (
-        f"{score.name} of the whole model is {value:.4f}, no better than {baseline.how} ({baseline.value:.4f}): it has nothing to lose, so "
-        f"this study finds nothing about its heads. Use a model that was trained for these texts, or another --score"
+        f"{score.name} of the whole model is {value:.4f}, no better than {baseline.how} ({baseline.value:.4f}): the model has nothing to "
+        "lose, so this study says nothing about its heads. Use a model that was trained for these texts, or another --score"
     )
 
 

@@ -65,7 +65,7 @@ def _grid(axes: Axes, table: Table, scale: Scale) -> AxesImage:
 
 
 def histogram(results: Results, kind: str | None = None) -> Drawing:
-    """How many heads change the score by how much."""
+    """Change in score over all heads."""
     table = results["ablation"]
     kinds = [kind] if kind is not None else list(dict.fromkeys(table["kind"]))
     with theme():
@@ -83,7 +83,7 @@ def histogram(results: Results, kind: str | None = None) -> Drawing:
 
 
 def pruning(results: Results, kind: str | None = None) -> Drawing:
-    """Figure 3: the score with more and more heads gone, in several orders; orders of chance in grey."""
+    """Figure 3: the score as more heads are switched off, in several orders; orders of chance in grey."""
     table = results["pruning"]
     base = table["score"][0] - table["difference"][0]  # of the texts that curves are tried on, not of all texts
     least, most = within(results.manifest["settings"]["score"])
@@ -96,7 +96,7 @@ def pruning(results: Results, kind: str | None = None) -> Drawing:
             values = [base, *rows["score"]]
             plain = order.removesuffix(MOST_FIRST)
             if plain not in _ORDERS:
-                axes.plot(share, values, color=grey(0.7), linewidth=1, label="by chance" if order == "random 1" else None)
+                axes.plot(share, values, color=grey(0.7), linewidth=1, label="at random" if order == "random 1" else None)
                 continue
             colour = hue(list(_ORDERS).index(plain))
             if plain != order:
@@ -129,7 +129,7 @@ def importance(results: Results, kind: str | None = None) -> Drawing:
             )  # fmt: skip
         axes.axhline(0, color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xlabel("Importance, from gradients")
-        axes.set_ylabel(f"{results.manifest['settings']['score']}: how much worse without the head")
+        axes.set_ylabel(f"loss of {results.manifest['settings']['score']} without the head")
         if len(set(table["kind"])) > 1:
             axes.legend(fontsize=pt(8))
         sign(figure, f"{max(table['n']):,} texts", results.signature)

@@ -1,4 +1,4 @@
-"""What a study of ablation found: in one table beside what Michel et al. published, and in plain words."""
+"""Findings of a study of ablation: a table with the values published by Michel et al., and sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def base_score(results: Results) -> float:
 
 
 def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, documents: int, losing: bool = True) -> Table:
-    """How many heads matter, how layers do with a single head, what importance foretells, and how many heads can go.
+    """How many heads matter, how layers do with one head, what importance predicts, and how many heads can be removed.
 
     Of a model that has nothing to lose (`losing` is false) only the score has a value.
     """
@@ -83,7 +83,7 @@ def sentences(tables: Mapping[str, Table], score: str) -> list[str]:
 def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = list(tables["ablation"])
     if all(math.isnan(row["p"]) for row in rows):
-        yield f"Whether a head is missed was not tested: {_untested(rows)}."
+        yield f"The effect of single heads was not tested: {_untested(rows)}."
         return
     harmed = sorted((row for row in rows if _sure(row) and row["difference"] * sign < 0), key=lambda row: row["difference"] * sign)
     helped = [row for row in rows if _sure(row) and row["difference"] * sign > 0]
@@ -91,42 +91,42 @@ def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     listed = ", ".join(f"{HeadId.of_row(row, one_kind)} ({row['difference']:+.3g})" for row in harmed[:LISTED])
     told = f": {listed}" if harmed else ""
     more = f" and {len(harmed) - LISTED} more" if len(harmed) > LISTED else ""
-    yield f"{len(harmed)} of {len(rows)} heads are missed when they alone are switched off (p < {SURE}, {score}){told}{more}."
+    yield f"For {len(harmed)} of {len(rows)} heads, {score} is worse when the head alone is switched off (p < {SURE}){told}{more}."
     corrected = sum(row["p_holm"] < 0.05 for row in rows)
     others = "one other head" if len(helped) == 1 else f"{len(helped)} other heads"
-    yield (
-        f"Without {others} the model is better. Corrected for looking at {len(rows)} heads (Holm, p < .05), {corrected} make a difference."
-    )
+    yield f"For {others} it is better (p < {SURE}). Corrected for {len(rows)} tests (Holm), {corrected} heads make a difference (p < .05)."
 
 
 def _single(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = list(tables["ablation_all_but_one"].where(selection="held-out"))
     if all(math.isnan(row["p"]) for row in rows):
-        yield f"Whether a layer could do with a single head was not tested: {_untested(rows)}."
+        yield f"Whether one head per layer is enough was not tested: {_untested(rows)}."
         return
     hurt = [row for row in rows if _sure(row) and row["difference"] * sign < 0]
     one_kind = _one_kind(tables["ablation_all_but_one"])
     named = ", ".join(f"layer {row['layer']}" if one_kind else f"{row['kind']} layer {row['layer']}" for row in hurt)
-    enough = f"{len(rows) - len(hurt)} of {len(rows)} layers could do with a single head, chosen on other documents (p < {SURE})"
-    yield f"{enough}; not so {named}." if hurt else f"{enough}."
+    enough = f"In {len(rows) - len(hurt)} of {len(rows)} layers a single head, chosen on other documents, is enough"
+    yield f"{enough}: without the others {score} is not worse (p < {SURE})" + (f"; the exceptions are {named}." if hurt else ".")
 
 
 def _foretold(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     for row in tables["importance_foretells"].where(method="spearman"):
         kind = "" if _one_kind(tables["importance_foretells"]) else f" ({row['kind']})"
-        yield f"Importance from gradients foretells what is lost without a head by a rank correlation of {row['value']:.2f}{kind}."
+        yield f"Importance from gradients and the measured loss without a head have a rank correlation of {row['value']:.2f}{kind}."
 
 
 def _prunable(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = {row["order"]: row for row in tables["prunable"]}
     chance = [row["share"] for name, row in rows.items() if name.startswith("random")]
     told = [
-        f"{rows[name]['share']:.0%} by {what}" for name, what in (("importance", "importance"), ("drop", "measured loss")) if name in rows
+        f"{rows[name]['share']:.0%} in order of {what}"
+        for name, what in (("importance", "importance"), ("drop", "measured loss"))
+        if name in rows
     ]
     if chance:
-        told.append(f"{sum(chance) / len(chance):.0%} in an order of chance")
+        told.append(f"{sum(chance) / len(chance):.0%} in random order")
     tolerance = next(iter(rows.values()))["tolerance"]
-    yield f"Heads that can go together before {score} is worse by {tolerance:.0%} of itself: {', '.join(told)}."
+    yield f"Share of heads that can be removed before {score} is worse by {tolerance:.0%} of its value: {', '.join(told)}."
 
 
 def _untested(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -73,7 +73,7 @@ def prune_model(
     spec = validated(AblationSpec, {**settings, "parts": "heads" if by == "drop" else "importance"}, "the options")
     corpus = corpus or read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     whole = load_given(model, spec.model, device, spec.dtype, head=True)
-    whole.require_plain_weights("heads that can be cut out")
+    whole.require_plain_weights("heads that can be removed")
     trial = Trial(completed(spec, whole, corpus), whole, corpus)
     gone = whole_groups(_order(trial, by, run, progress), whole.layout, removed_heads(whole.layout.size, keep))
     ids = whole.layout.ids()
@@ -86,7 +86,7 @@ def require_new_folder(out: Path) -> None:
     """An error if a model cannot be saved there: the folder must not exist yet, or be empty."""
     require_room(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RunError(f"{out} is there already", "Choose another folder with --out")
+        raise RunError(f"{out} already exists", "Choose another folder with --out")
 
 
 def parse_share(text: str) -> float:
@@ -95,9 +95,9 @@ def parse_share(text: str) -> float:
     try:
         value = float(number) / (100 if text.endswith("%") else 1)
     except ValueError:
-        raise RunError(f"{text!r} is no share of the heads", "Write 60% or 0.6") from None
+        raise RunError(f"{text!r} is not a share of the heads", "Write 60% or 0.6") from None
     if not 0 <= value <= 1:
-        raise RunError(f"{text} of the heads cannot be kept", "Write a share from 0% to 100%")
+        raise RunError(f"{text} is not a share of heads that can be kept", "Write a share from 0% to 100%")
     return value
 
 
@@ -193,7 +193,7 @@ def pruning_orders(trial: Trial, kept: StateColumns) -> dict[str, list[int]]:
     if spec.most_first:
         orders |= {f"{name}{MOST_FIRST}": order[::-1] for name, order in orders.items()}
     if spec.reestimate:
-        orders["importance, estimated anew"] = _reestimated(trial)
+        orders["importance, re-estimated"] = _reestimated(trial)
     if spec.run is not None:
         orders |= {name: ascending(quantity_values(Path(spec.run), name, layout)) for name in spec.by}
     orders |= {f"random {number + 1}": shuffled(layout, spec.seed + number) for number in range(spec.orders)}
@@ -201,7 +201,7 @@ def pruning_orders(trial: Trial, kept: StateColumns) -> dict[str, list[int]]:
 
 
 def _reestimated(trial: Trial) -> list[int]:
-    """Heads by an importance that is estimated anew after each step, with the heads gone that are gone already."""
+    """Heads by an importance that is estimated again after each step, without the heads that are already off."""
     spec, layout, texts = trial.spec, trial.model.layout, trial.ordering_texts()
     gone: list[int] = []
     for size in step_sizes(layout.size, spec.steps):

@@ -34,7 +34,7 @@ OWN = "own"  # a score that is a function of the user's
 class AblationSpec(StudySpec):
     """The settings of a study of ablation. A field left at None is decided by the model; `resolved` fills it in."""
 
-    model: Annotated[str, Role.CONTENT] = Field("mini", description=f"{MODEL_HELP}; with what it predicts with")
+    model: Annotated[str, Role.CONTENT] = Field("mini", description=f"{MODEL_HELP}; with its prediction head")
     parts: tuple[Part, ...] = Field(
         PARTS, description="heads (one by one), all_but_one (of a layer), layers, importance, pruning (more and more)"
     )
@@ -43,35 +43,33 @@ class AblationSpec(StudySpec):
         description="accuracy, f1, f1_macro, matthews, loss, perplexity, masked_accuracy, bleu, chrf, keyphrase_tokens, keyphrase_spans "
         "[default: by what the model does]",
     )
-    how: Literal["zero", "mean"] = Field("zero", description="what a head gives that is off: zero, or its mean over the texts")
-    tags: Tagging | None = Field(
-        None, description="what a model that tags words was trained on: upos, xpos, keyphrases [default: by its tags]"
-    )
-    unit: Unit | None = Field(None, description="what one text is: sentence, paragraph, document, pair [default: as the model needs it]")
+    how: Literal["zero", "mean"] = Field("zero", description="output of a head that is off: zero, or its mean over the texts")
+    tags: Tagging | None = Field(None, description="tags that the model was trained on: upos, xpos, keyphrases [default: by its labels]")
+    unit: Unit | None = Field(None, description="unit of text: sentence, paragraph, document, pair [default: as the model needs it]")
     limit: int | None = Field(120, ge=1, description="texts, drawn from all documents; 0: all of them")
-    mask_share: float = Field(0.15, gt=0, le=1, description="share of the pieces that a masked model is to guess")
+    mask_share: float = Field(0.15, gt=0, le=1, description="share of the word pieces that a masked model predicts")
     test: Test | None = Field(
         None,
         description="mcnemar, bootstrap, paired_t, unpaired_t [default: bootstrap, mcnemar for accuracy of documents of one example]",
     )
     abs_over: AbsOver = Field(
         "example",
-        description="importance: sizes of gradients by example (the paper), by token (its code), or by batch (Hugging Face)",
+        description="importance: gradient norms per example (the paper), per token (its code), or per batch (Hugging Face)",
     )
-    batch_texts: int = Field(BATCH_TEXTS, ge=1, description="importance by batch: texts of a batch, in the order of the corpus")
+    batch_texts: int = Field(BATCH_TEXTS, ge=1, description="importance per batch: texts of a batch, in the order of the corpus")
     normalise: Normalise = Field("layer_l2", description="importance: layer_l2, global_minmax or none")
     steps: int = Field(10, ge=1, description="pruning: steps from all heads to none")
-    orders: int = Field(3, ge=0, description="pruning: orders of chance, as a control")
+    orders: int = Field(3, ge=0, description="pruning: random orders, as a control")
     run: Annotated[str | None, Role.CONTENT] = Field(
-        None, title="by_run", description="pruning: a run of the same model, whose quantities give further orders"
+        None, title="by_run", description="pruning: run of the same model, for orders by its quantities"
     )
-    by: tuple[str, ...] = Field((), description="pruning: those quantities, lowest first; with - highest first: entropy,-to_sep")
-    reestimate: bool = Field(False, description="pruning: also estimate importance anew after each step")
-    most_first: bool = Field(False, description="pruning: also begin with the heads that matter most")
+    by: tuple[str, ...] = Field((), description="pruning: quantities of the run, lowest first; with - highest first: entropy,-to_sep")
+    reestimate: bool = Field(False, description="pruning: also estimate importance again after each step")
+    most_first: bool = Field(False, description="pruning: also remove the most important heads first")
     tolerance: float = Field(0.01, ge=0, description="pruning: the share of the score that may be lost")
-    beams: int = Field(5, ge=1, description="translations: beams of the search")
+    beams: int = Field(5, ge=1, description="translations: beam size")
     replicates: int = Field(10_000, ge=0, le=100_000, description="bootstrap replicates for intervals")
-    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens in a batch")
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens per batch")
 
     @field_validator("parts")
     @classmethod
@@ -81,7 +79,7 @@ class AblationSpec(StudySpec):
     @model_validator(mode="after")
     def _run_and_by(self) -> AblationSpec:
         if bool(self.by) != (self.run is not None):
-            raise ValueError("run and by go together: a run, and its quantities that heads are to be ordered by")
+            raise ValueError("run and by go together: a run, and the quantities to order heads by")
         return self
 
     def resolved(self, objective: str, translates: bool, pairs: bool, tags: Tagging | None = None) -> AblationSpec:

@@ -33,7 +33,7 @@ def task_correlations(studies: Sequence[Results]) -> Table:
     """Correlation of what is lost without each head in two studies, for all pairs of studies and by kind of attention:
     above 0, what is missed is the same.
 
-    `p` is that of a permutation test, which deals out the heads' losses anew.
+    `p` is that of a permutation test, which permutes the heads' losses.
     """
     tasks = losses(studies)
     kinds = dict.fromkeys(kind for kind, _, _ in next(iter(tasks.values())))
@@ -55,7 +55,7 @@ def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict
         sign = 1 if results.manifest["settings"]["score"] in LOWER else -1
         share = abs(base_score(results)) if relative else 1
         if not share:
-            raise RunError(f"the score of {name} is 0, so that nothing can be lost", "Show scores instead of what is lost")
+            raise RunError(f"the score of {name} is 0, so nothing can be lost", "Show scores instead of losses")
         lost[name] = {_place(row): sign * row["difference"] / share for row in results["ablation"]}
     return lost
 
@@ -69,7 +69,7 @@ def named_studies(studies: Sequence[Results]) -> dict[str, Results]:
     """Studies of the same heads by name: that of their folder, numbered where two have the same."""
     for results in studies:
         if results.study != "ablation" or "ablation" not in results:
-            raise RunError(f"{results.path} has not switched off each head", "Make a study with headscope ablate --parts heads")
+            raise RunError(f"{results.path} does not have the score without each head", "Make a study with headscope ablate --parts heads")
     if len({frozenset(map(_place, results["ablation"])) for results in studies}) > 1:
         raise RunError("the studies are of models with different heads", "Compare tasks of one model, or of models fine-tuned from one")
     names = [results.path.name if results.path is not None else "study" for results in studies]
@@ -99,7 +99,7 @@ def draw_tasks(studies: Sequence[Results], change: bool = False) -> Drawing:
     named = named_studies(studies)
     if change:
         tasks = {name: {place: 100 * value for place, value in lost.items()} for name, lost in losses(studies, relative=True).items()}
-        wholes, labels = dict.fromkeys(named, 0.0), {name: f"{name}: lost without the head (%)" for name in named}
+        wholes, labels = dict.fromkeys(named, 0.0), {name: f"{name}: loss without the head (%)" for name in named}
     else:
         tasks, wholes = scores(studies), {name: base_score(results) for name, results in named.items()}
         labels = {name: f"{name}: {results.manifest['settings']['score']} without the head" for name, results in named.items()}
@@ -125,7 +125,7 @@ def draw_tasks(studies: Sequence[Results], change: bool = False) -> Drawing:
             axes.set_ylabel(labels[second], fontsize=pt(8))
             axes.set_title(_told(correlations.where(first=first, second=second, method="pearson")), fontsize=pt(8))
         texts = ", ".join(f"{max(results['ablation']['n']):,}" for results in studies)
-        note = "Dashed: the whole model. r: of what is lost without each head; p: by permutation"
+        note = "Dashed: the whole model. r: of the losses without each head; p: by permutation"
         sign(figure, f"{texts} texts. {note}", "|".join(results.signature for results in studies))
     return figure
 

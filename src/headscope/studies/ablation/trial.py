@@ -99,7 +99,7 @@ class Trial:
 
     @cached_property
     def whole_passes(self) -> str | None:
-        """Why each set of gates takes a pass through all layers; None if it takes less, or a search of its own."""
+        """Why each set of gates takes a pass through all layers; None if it takes less, or a separate search."""
         return None if self.spec.score in SCORES["translation"] else why_not(self.model)
 
     def passes(self, cuts: Sequence[Cut]) -> list[float]:
@@ -237,7 +237,7 @@ def _with_keyphrases(corpus: Corpus, dropped: Tally) -> Iterator[Document]:
         if {*phrase_tags(document)} - {OUTSIDE}:
             yield document
         else:
-            dropped.add("texts without a keyphrase in them left out", document.id)
+            dropped.add("texts without a keyphrase skipped", document.id)
 
 
 def reference(text: Encoded) -> str:
@@ -246,7 +246,7 @@ def reference(text: Encoded) -> str:
 
 
 def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None) -> Answering:
-    """What translates texts under each cut, and counts for a score; every cut takes a search of its own."""
+    """What translates texts under each cut, and counts for a score; every cut takes a separate search."""
 
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
         score = make_score(name, references=[reference(text) for text in texts])
@@ -275,14 +275,14 @@ def completed(spec: AblationSpec, model: Model, corpus: Corpus, function: bool =
     if model.objective is None or model.objective not in SCORES:
         raise RunError(f"{spec.model} was loaded without its prediction head", "Load it with head=True")
     if (spec.score == OWN) != function:
-        raise RunError("a score of your own and a function go together", 'Give score="own" and the function')
+        raise RunError('score="own" needs a function, and a function needs score="own"', "Give both")
     require_length(model, spec)
     if model.objective == "classes" and not corpus.layers({"labels"}):
-        problem = f"{spec.model} is a classifier, whose score needs labels, and {', '.join(spec.corpus)} has none"
+        problem = f"{spec.model} is a classifier, which is scored on labels, and {', '.join(spec.corpus)} has none"
         raise RunError(problem, "Use a corpus with a label for each text (JSON lines or a table)")
     tags = spec.tags or model.tagging
     if spec.tags is not None and (model.tagging is None or (spec.tags == "keyphrases") != (model.tagging == "keyphrases")):
-        raise RunError(f"{spec.model} does not tag words by {spec.tags}", "Leave out --tags, or use a model that was trained to do so")
+        raise RunError(f"{spec.model} does not tag words by {spec.tags}", "Omit --tags, or use a model that was trained to do so")
     if tags is not None and not corpus.layers({_LAYER[tags]}):
         problem = f"{spec.model} tags words by {tags}, and {', '.join(spec.corpus)} has no {_LAYER[tags]}"
         raise RunError(problem, "Use another corpus, or --tags")

@@ -132,9 +132,9 @@ class AblationWork(Work):
         """What a reader should know of how it was done."""
         notes = []
         if "pruning" in self.spec.parts and not self._trial.has_halves:
-            notes.append("pruning: orders were found on the texts they were tried on, which flatters: too few documents")
+            notes.append("pruning: too few documents to split, so orders were found and tested on the same texts (selection bias)")
         if (reason := self._trial.whole_passes) is not None:
-            notes.append(f"each set of heads took a full pass: {reason}")
+            notes.append(f"each set of heads took a full forward pass: {reason}")
         return notes
 
     def measured(self) -> dict[str, Any]:

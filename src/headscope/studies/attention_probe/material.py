@@ -48,11 +48,11 @@ class AttentionProbeData:
             learned, tried = _parted(learned, spec.held_out, "tried")
         if not learned or not tried:
             what = "to learn from" if not learned else "to try probes on"
-            remedy = "Name more texts, or a corpus of its own with --dev" if dev is None else "; ".join(counts.dropped.lines())
+            remedy = "Name more texts, or a separate corpus with --dev" if dev is None else "; ".join(counts.dropped.lines())
             raise RunError(f"there is no sentence with a tree {what}", remedy)
         learned, stopping = _parted(learned, STOPPING, "stopping") if spec.patience else (learned, [])
         if not learned:
-            raise RunError("no sentence is left to stop by", "Learn from more texts, or leave out --patience")
+            raise RunError("no sentence is left for early stopping", "Use more texts, or omit --patience")
         vectors = Path(spec.vectors) if spec.vectors is not None else None
         words = lexicon(spec.words, vectors, learned, [*stopping, *tried], model, spec.unknown or "zeros")
         return cls(learned, stopping, tried, words, counts)

@@ -75,7 +75,7 @@ class _Rooted(Probe):
     """A probe of attention, of which each map is multiplied by its `scale`.
 
     What it gives the root: two numbers that weigh what is given to the start and to the end of the text, or, if root
-    is `separate`, weights of its own for all heads at either, and a constant.
+    is `separate`, separate weights for all heads at either, and a constant.
     """
 
     scale: torch.Tensor

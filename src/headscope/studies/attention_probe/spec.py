@@ -50,38 +50,36 @@ class AttentionProbeSpec(StudySpec):
         ("sampler",), description="treebank to learn from, or 'sampler' (embedded); may be repeated"
     )
     dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = Field(
-        None, description="treebank to be tried on [default: documents held out of the other]"
+        None, description="treebank to test on [default: held-out documents of the other]"
     )
-    probes: tuple[Name, ...] = Field(NAMES, description="which, with commas between them")
-    words: Words | None = Field(None, description="what words are known by: glove, model, learned [default: glove, or model without it]")
+    probes: tuple[Name, ...] = Field(NAMES, description="probes, separated by commas")
+    words: Words | None = Field(None, description="vectors of words: glove, model, learned [default: glove if available, else model]")
     vectors: Annotated[str | None, Role.CONTENT] = Field(None, description="GloVe as text, or an npz with words and vectors")
     preset: Literal["recommended", "reference"] = Field("recommended", description="recommended, or reference: as the released code trains")
     unknown: Unknown | None = None
     root: Root = Field("shared", description="the root's score: shared weights, as in the paper, or separate ones")
     alignment: Alignment | None = Field(None, description="word vectors of candidates: fixed, or reference: one off [default: fixed]")
-    bias: bool = Field(True, description="a weight for each head that does not depend on words")
-    standardise: bool | None = Field(None, description="make all heads' attention vary alike [default: no]")
+    bias: bool = Field(True, description="add a weight per head that does not depend on words")
+    standardise: bool | None = Field(None, description="scale the attention of all heads to equal variance [default: no]")
     word_rows: Literal["mean", "first", "max"] | None = Field(
-        None, description="attention of a word in pieces: mean, first, max [default: mean]"
+        None, description="attention of a word of several tokens: mean, first, max [default: mean]"
     )
     optimiser: Optimiser = Field("adam", description="adam or sgd")
-    rate: float | None = Field(None, gt=0, description="learning rate [default: each probe its own]")
-    decay: Decay | None = Field(None, description="of the rate: linear, none [default: linear]")
+    rate: float | None = Field(None, gt=0, description="learning rate [default: depends on the probe]")
+    decay: Decay | None = Field(None, description="decay of the learning rate: linear, none [default: linear]")
     epochs: int | None = Field(None, ge=1, description="passes over the sentences [default: 4, more if they are few]")
     batch: int | None = Field(None, ge=1, description="sentences per step [default: 32]")
     order: Order | None = None
-    patience: int = Field(0, ge=0, description="stop after so many epochs without gain on held-out documents; 0: never")
-    seeds: int = Field(3, ge=1, description="probes of each kind, from different first weights")
+    patience: int = Field(0, ge=0, description="stop after this many epochs without gain on held-out documents; 0: never")
+    seeds: int = Field(3, ge=1, description="probes of each kind, from different initial weights")
     decode: Literal["argmax", "tree"] = Field("argmax", description="argmax: each word alone; tree: also the best tree of all")
-    held_out: float = Field(0.2, gt=0, lt=1, description="share of documents to be tried on, without --dev")
-    max_length: int = Field(128, ge=8, description="tokens a sentence may have; longer ones are skipped")
+    held_out: float = Field(0.2, gt=0, lt=1, description="share of documents to test on, without --dev")
+    max_length: int = Field(128, ge=8, description="longest sentence, in tokens; longer ones are skipped")
     limit: int | None = Field(None, ge=1, description="sentences to learn from; 0: all of them")
-    limit_dev: int | None = Field(None, ge=1, description="sentences to be tried on; 0: all of them")
-    seed: int = Field(0, description="the first seed, and that of what is drawn")
+    limit_dev: int | None = Field(None, ge=1, description="sentences to test on; 0: all of them")
+    seed: int = Field(0, description="the first seed, also of all random draws")
     batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)
-    cache_limit: Annotated[float, Role.NEUTRAL] = Field(
-        8.0, ge=0, description="GiB of maps kept between epochs; beyond, they are worked out anew"
-    )
+    cache_limit: Annotated[float, Role.NEUTRAL] = Field(8.0, ge=0, description="GiB of maps kept between epochs; more are computed again")
 
     @field_validator("dev", "probes")
     @classmethod

@@ -48,7 +48,7 @@ class AttentionProbeWork(Work):
         self.counts = self.material.counts
         lexicon = self.material.lexicon
         if spec.words is None and lexicon.source == "model" and any("words" in name for name in spec.probes):
-            self.notes.append(f"no GloVe vectors here: the model's own input embeddings stand for words. {REMEDY}")
+            self.notes.append(f"no GloVe vectors were found: words are represented by the model's input embeddings. {REMEDY}")
         self.contents = {"vectors": lexicon.digest if lexicon.table is not None else None}
         words = lexicon.source if lexicon.source in ("learned", "model") else "glove"
         self.spec = spec.model_copy(update={"words": words, "epochs": spec.epochs_for(len(self.material.learned))})
@@ -118,13 +118,13 @@ class AttentionProbeWork(Work):
         """Note what a reader should know of how it was done."""
         if any("words" in name for name in self.spec.probes) and self.spec.words == "glove":
             known = self.material.lexicon.known(self.material.tried)
-            self.notes.append(f"{known:.1%} of the words that probes are tried on have a vector in {self.material.lexicon.source}")
+            self.notes.append(f"{known:.1%} of the words of the test sentences have a vector in {self.material.lexicon.source}")
         looks = any(part.trained_on in ("trained", "random") for part in self.parts)
         if looks and not all(self.maps.specials) and self.spec.root == "shared":
             where = "before or after" if not any(self.maps.specials) else "after" if self.maps.specials[0] else "before"
             self.notes.append(
-                f"{self.spec.model} puts no token {where} a text, where attention would stand for the root: --root separate gives it a "
-                "score of its own"
+                f"{self.spec.model} puts no token {where} a textfor attention to represent the root: --root separate gives the root a "
+                "separate score"
             )
 
     def _train(self, part: ProbeGroup, kept: StateColumns) -> None:
@@ -156,7 +156,7 @@ class AttentionProbeWork(Work):
         store = Store(maps, texts, int(self.spec.cache_limit * 2**30), again)
         if again and texts and not store.keeps:
             size = f"{store.bytes / 2**30:.1f} GiB"
-            self.notes.append(f"maps of {len(texts):,} sentences take {size}, more than are kept: they are worked out anew in each epoch")
+            self.notes.append(f"maps of {len(texts):,} sentences take {size}, more than the limit: they are computed again in each epoch")
         return store
 
     def _tell(self, part: ProbeGroup, share: float) -> None:

@@ -36,15 +36,16 @@ class EdgeProbeStudy(Study):
     corpora = ("corpus", "dev", "look")
     doing = "probing"
     stops_early = True
-    title = "Where in the model it is known"
+    title = "What each layer encodes"
     about = (
-        "Probes label words and pairs of words from the model's hidden states. A probe that may use layers 0 to ℓ scores at least what one "
-        "with fewer layers could; what a layer adds says where the information comes up (Tenney et al. 2019). Layer 0 is the embeddings."
+        "Probes label words and pairs of words from the model's hidden states. A probe that uses layers 0 to ℓ can score at least as "
+        "well as one with fewer layers; what a layer adds shows where the information appears (Tenney et al. 2019). Layer 0 is the "
+        "embeddings."
     )
     published = (
-        "Published: Tenney et al. 2019, for BERT-base. Selectivity is what the probe with all layers scores beyond one that was trained on "
-        "random labels, one for each word type (Hewitt and Liang 2019): where it is small, the probe could have learned the words by "
-        "heart. K is in bits: 0 where all layers are alike."
+        "Published: Tenney et al. 2019, for BERT-base. Selectivity is the score of the probe with all layers minus that of a probe "
+        "trained on random labels, one per word type (Hewitt and Liang 2019): if it is small, the probe may have memorised words. K is "
+        "in bits: 0 if all layers are alike."
     )
     figures = (
         StudyFigure(
@@ -53,19 +54,19 @@ class EdgeProbeStudy(Study):
             "order",
             "edge_mix",
             "probe edge",
-            "Tasks in the order of their layers",
-            "The expected layer is the mean layer, weighted by what each adds to F1; the centre of gravity is that of the weights with "
-            "which the probe that sees all layers mixes them. An arrow is a value outside of the model: layers that make the score worse "
-            "count, too.",
+            "Tasks in order of their layers",
+            "The expected layer is the mean layer, weighted by what each adds to F1; the centre of gravity is the mean layer, weighted "
+            "by the mix of the probe that sees all layers. An arrow marks a value outside of the model, which is possible because layers "
+            "that make the score worse count as well.",
         ),
         StudyFigure(
             "tenney2",
-            "Tenney et al. 2019, Figure 2: mixing weights and what each layer adds to the score, a row a task",
+            "Tenney et al. 2019, Figure 2: mixing weights and what each layer adds to the score, one row per task",
             "layers",
             "edge_mix",
             "probe edge",
             "What each layer is used for, and what it adds",
-            "Left, how much of each layer is in the mix; right, what each layer adds to F1, as a share of all that layers add.",
+            "Left: the weight of each layer in the mix. Right: what each layer adds to F1, as a share of the total gain.",
         ),
         StudyFigure(
             "layerscores",
@@ -78,12 +79,13 @@ class EdgeProbeStudy(Study):
         ),
         StudyFigure(
             "tenney3",
-            "Tenney et al. 2019, Figure 3: belief by layer for single examples; --quantity pos/2 names one",
+            "Tenney et al. 2019, Figure 3: probabilities by layer for single examples; --quantity pos/2 names one",
             "beliefs",
             "edge_beliefs",
             "probe edge",
-            "Beliefs that turn",
-            "What probes believe of single examples with each layer more; shown are those whose decision turns most clearly on the way.",
+            "Decisions that change",
+            "Probabilities of single examples as layers are added; selected automatically: the examples whose decision changes most "
+            "clearly.",
             choices=("bars",),
             quantity=True,
         ),

@@ -99,7 +99,7 @@ def items(task: str, texts: Sequence[Encoded], edges: Sequence[Sequence[Edge]], 
     targets = [(number, edge) for number, (_, edges_of_text) in enumerate(zip(texts, edges, strict=True)) for edge in edges_of_text]
     pairs = {edge.second is not None for _, edge in targets}
     if len(pairs) > 1:
-        raise RunError(f"some targets of {task} have two spans and some have one", "Give them names of their own")
+        raise RunError(f"some targets of {task} have two spans and others one", "Give the two kinds different names")
     labels = [edge.labels for _, edge in targets]
     known = tuple(names) if names is not None else tuple(sorted({label for labels_of_edge in labels for label in labels_of_edge}))
     numbers = np.array([number for number, _ in targets], dtype=np.int64)

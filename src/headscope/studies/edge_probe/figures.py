@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SHOWN = 4  # examples in one figure
 _POINTS = ("expected layer", "centre of gravity of the mix")
-_DOUBTFUL = "expected layer that means nothing"
-_OPEN = "An expected layer means nothing where layers add nothing that is clear of 0"
+_DOUBTFUL = "expected layer, not interpretable"
+_OPEN = "Not interpretable: layers add nothing significant to the score"
 _NAMES = {
     "pos": "Part of speech", "constituents": "Constituents", "deps": "Dependencies", "entities": "Entities", "srl": "Semantic roles",
     "coref": "Coreference", "spr": "Proto-roles", "relations": "Relations",
@@ -71,7 +71,7 @@ def order(results: Results, kind: str | None = None) -> Drawing:
 
 
 def _doubtful(row: dict[str, Any]) -> bool:
-    """Whether the expected layer of a task means nothing; studies of earlier versions do not say so."""
+    """Whether the expected layer of a task is not interpretable; studies of earlier versions do not say."""
     return bool(row.get("doubt"))
 
 
@@ -112,7 +112,7 @@ def layers(results: Results, kind: str | None = None) -> Drawing:
             _bars(right, scores["layer"][1:], shares_of_gain(curve), low, high, grey(0.6) if _doubtful(row) else hue(1))
             told = "no expected layer" if math.isnan(row["expected_layer"]) else f"expected layer {row['expected_layer']:.2f}"
             if _doubtful(row):
-                told += "" if math.isnan(row["expected_layer"]) else " (means nothing)"
+                told += "" if math.isnan(row["expected_layer"]) else " (not interpretable)"
             elif 0 <= row["expected_layer"] <= len(curve):
                 right.axvline(row["expected_layer"], color=grey(0.2), linewidth=1, linestyle=(0, (4, 3)))
             _say(right, told + ("" if math.isnan(row["k_scores"]) else f", K(Δ) {row['k_scores']:.2f}"))
@@ -199,7 +199,7 @@ def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> 
             legend_beside(axes, 7)
         axes.set_xlabel("Layers 0 to ℓ")
         axes.set_xticks(sorted(set(results["edge_beliefs"]["layer"])))
-        sign(figure, f"{len(rows)} examples, beliefs of {results['edge_scores']['seeds'][0]} seeds, mean", results.signature)
+        sign(figure, f"{len(rows)} examples, mean probabilities over {results['edge_scores']['seeds'][0]} seeds", results.signature)
     return figure
 
 
@@ -228,7 +228,7 @@ def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
     """The examples asked for; by default those of texts to look at, one sentence for several tasks, or one per task."""
     rows = list(results["edge_examples"])
     if not rows:
-        raise RunError("the study has no examples to show", "Make it with --examples 8, or name texts to show with --look")
+        raise RunError("the study has no examples", "Make it with --examples 8, or name texts to show with --look")
     if chosen is None:
         texts: dict[str, list[dict[str, Any]]] = {}
         for row in rows:

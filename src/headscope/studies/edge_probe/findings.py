@@ -1,4 +1,4 @@
-"""What a study by edge probing found, in plain words."""
+"""Findings of a study by edge probing, in sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headscope.results.table import Table, interval
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """The order of tasks, what layers are worth, what the control says, and examples."""
+    """The order of tasks, the gain from layers, the control, and examples."""
     rows = list(tables["edge_tasks"])
     return [*_order(rows), *map(_task, rows), *_control(rows), *_turns(tables)]
 
@@ -18,20 +18,20 @@ def sentences(tables: Mapping[str, Table]) -> list[str]:
 def _order(rows: list[dict[str, Any]]) -> Iterator[str]:
     known = [row for row in rows if not math.isnan(row["expected_layer"]) and not row.get("doubt")]
     if len(known) > 1:
-        yield f"From the lowest expected layer to the highest: {', '.join(row['task'] for row in known)}."
+        yield f"Tasks from the lowest expected layer to the highest: {', '.join(row['task'] for row in known)}."
 
 
 def _task(row: Mapping[str, Any]) -> str:
-    layer = interval(row["expected_layer"], row["low"], row["high"]) + (" (means nothing)" if row.get("doubt") else "")
-    told = f"{row['task']}: F1 {row['embeddings']:.3f} from the embeddings and {row['all_layers']:.3f} from all layers"
-    return f"{told}; expected layer {layer}, centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
+    layer = interval(row["expected_layer"], row["low"], row["high"]) + (" (not interpretable)" if row.get("doubt") else "")
+    told = f"{row['task']}: F1 is {row['embeddings']:.3f} with the embeddings and {row['all_layers']:.3f} with all layers"
+    return f"{told}; the expected layer is {layer}, the centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
 
 
 def _control(rows: list[dict[str, Any]]) -> Iterator[str]:
     tried = [row for row in rows if not math.isnan(row["control"])]
     if tried:
         told = ", ".join(f"{row['task']} {row['selectivity']:+.2f}" for row in tried)
-        yield f"Selectivity, F1 of all layers beyond that for random labels: {told}."
+        yield f"Selectivity (F1 with all layers minus F1 on random labels): {told}."
 
 
 def _turns(tables: Mapping[str, Table]) -> Iterator[str]:
@@ -42,4 +42,4 @@ def _turns(tables: Mapping[str, Table]) -> Iterator[str]:
         rows = [row for row in table.where(task=task) if row["turn"] != "none"]
         for row in sorted(rows, key=lambda row: row["turn"] != "corrected")[:1]:
             told = f"{row['before']} by layers 0 to {row['before_layer']}, {row['after']} by layers 0 to {row['after_layer']}"
-            yield f"{task}: a decision that is {row['turn']} on the way: {row['text']}: {told}."
+            yield f"Example of {task}, {row['turn']} by later layers: {row['text']}: {told}."

@@ -21,10 +21,10 @@ from headscope.studies.edge_probe.summary import ordered, summary
 def joined(studies: Sequence[Results], out: Path | None = None, overwrite: bool = False) -> Results:
     """The tables of all studies, one below the other, tasks in the order of their layers; written to `out` if given."""
     if len(studies) < 2:
-        raise RunError("one study has nothing to be joined with", "Name two or more")
+        raise RunError("only one study was named, and joining needs two", "Name two or more")
     for study in studies:
         if study.study != EdgeProbeStudy.name:
-            raise RunError(f"{study.path} is no study by edge probing", "Name folders that headscope probe edge wrote")
+            raise RunError(f"{study.path} is not a study by edge probing", "Name folders written by headscope probe edge")
     if len({study.manifest["identity"]["model"] for study in studies}) > 1:
         raise RunError("the studies are of different models", "Join those of one model; put others on one page with headscope report")
     tasks = [task for study in studies for task in study["summary"]["task"]]

@@ -96,7 +96,7 @@ def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
     names = {text.document for text in texts}
     unit = [text.document if len(names) > 1 else text.id for text in texts]
     if len(set(unit)) < 2:
-        raise RunError("there are too few texts to train on some and try on others", "Use a larger corpus, or name one with --dev")
+        raise RunError("there are too few texts to train on some and test on others", "Use a larger corpus, or name one with --dev")
     sizes = Counter(unit)
     chosen: set[str] = set()
     size = 0
@@ -139,7 +139,7 @@ def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, count
                     yield text
             for task, number in left.items():
                 if number > 0:
-                    tally.add(f"targets of {task} that no one text holds", document.id, number)
+                    tally.add(f"targets of {task} that do not lie within one text", document.id, number)
 
     chosen = list(picked(texts(), limit, seed=spec.seed, tally=tally, corpus=corpus))
     tally.update(corpus.skipped)

@@ -44,8 +44,10 @@ class EdgeSpec(HiddenStatesSpec):
     dev: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         (), description="file to score on; may be repeated [default: part of the documents]"
     )
-    look: Annotated[tuple[str, ...], Role.CONTENT] = Field((), description="file whose targets are shown one by one, belief by layer")
-    weights: Weights = Field("trained", description="trained, or random: a control, all but the embeddings redrawn")
+    look: Annotated[tuple[str, ...], Role.CONTENT] = Field(
+        (), description="file whose targets are shown one by one, with probabilities by layer"
+    )
+    weights: Weights = Field("trained", description="trained, or random: a control, with all weights but the embeddings redrawn")
     preset: Literal["recommended", "reference"] = Field(
         "recommended", description="recommended, or reference (slow and long, as the paper trains)"
     )
@@ -55,14 +57,14 @@ class EdgeSpec(HiddenStatesSpec):
         "[default: all it has]",
     )
     tags: Tags = Field("auto", description="pos: upos, xpos, or auto (upos if there is any)")
-    subtypes: bool = Field(True, description="deps: nsubj:pass is a label of its own")
-    apart: int | None = Field(0, ge=-1, description="coref: sentences that a pair may reach across; -1: any number")
-    singletons: bool = Field(False, description="coref: with entities that are mentioned once")
+    subtypes: bool = Field(True, description="deps: keep subtypes, such as nsubj:pass, as separate labels")
+    apart: int | None = Field(0, ge=-1, description="coref: sentences between the two mentions of a pair at most; -1: any number")
+    singletons: bool = Field(False, description="coref: include entities that are mentioned once")
     unit: Literal["sentence", "document"] | None = Field(
-        None, description="what one text is: sentence or document [default: sentence, document if --apart]"
+        None, description="unit of text: sentence or document [default: sentence, document if --apart]"
     )
     max_length: int = Field(
-        128, ge=8, description="tokens a text may have; longer sentences are skipped, longer documents cut into windows"
+        128, ge=8, description="longest text, in tokens; longer sentences are skipped, longer documents cut into windows"
     )
     limit: int | None = Field(2000, ge=2, description="texts to train on, drawn from all documents; 0: all of them")
     limit_dev: int | None = Field(None, ge=1, description="texts to score on; 0: all of them [default: all]")
@@ -74,8 +76,8 @@ class EdgeSpec(HiddenStatesSpec):
     negatives: Negatives = Field(
         "keep", description="expected layer: keep layers that make it worse (the paper), clip them, or running_max"
     )
-    seeds: int = Field(1, ge=1, le=100, description="times that every probe is trained")
-    seed: int = Field(0, description="seed of what is drawn; the first of the probes' seeds")
+    seeds: int = Field(1, ge=1, le=100, description="trainings of each probe, with different seeds")
+    seed: int = Field(0, description="random seed; the first of the probes' seeds")
     hidden: int = Field(256, ge=1, description="width of a probe")
     rate: float | None = Field(None, gt=0, description="learning rate [default: 0.002]")
     mix_rate: float | None = Field(None, gt=0)
@@ -84,7 +86,7 @@ class EdgeSpec(HiddenStatesSpec):
     checks: int | None = Field(
         None, ge=1, description="checks at most: one per epoch, or per 25 steps if an epoch is shorter [default: 10]"
     )
-    examples: int = Field(8, ge=0, description="examples to show of each task, whose decision turns from layer to layer")
+    examples: int = Field(8, ge=0, description="examples to show per task, whose decision changes between layers")
     searched: int = Field(1000, ge=0)
     cache_dtype: DType = "float16"
     batch_tokens: Annotated[int, Role.NEUTRAL] = Field(4096, ge=1)

@@ -40,7 +40,7 @@ def task_table(every: Sequence[TaskResults]) -> Table:
 
 
 def ordered(tasks: Table) -> Table:
-    """Tasks in the order of their layers."""
+    """Tasks in order of their layers."""
     layers = tasks["expected_layer"]
     return Table(tasks.arrow.take(sorted(range(len(layers)), key=lambda place: (math.isnan(layers[place]), layers[place]))))
 
@@ -55,7 +55,7 @@ def notes(every: Sequence[TaskResults]) -> list[str]:
     lines = [f"{results.task.name}: {why}" for results in every if (why := doubt(results)) is not None]
     single = [results.task.name for results in every if len(results.task.documents) < 2]
     if single:
-        lines.append(f"{', '.join(single)}: scored on one document, so that intervals are over seeds alone")
+        lines.append(f"{', '.join(single)}: scored on one document, so intervals are over seeds alone")
     return lines
 
 
@@ -68,11 +68,11 @@ def gain(results: TaskResults) -> tuple[float, float, float]:
 
 
 def doubt(results: TaskResults) -> str | None:
-    """Why the expected layer of a task means nothing, in words; None where nothing speaks against it."""
+    """Why the expected layer of a task is not interpretable, in words; None if it is."""
     value, low, high = gain(results)
     if (why := trouble(results.curve, results.negatives)) is not None or not low <= 0:
         return why
-    return f"layers add {interval(value, low, high)} to the score, which is not clear of 0, so that the expected layer means nothing"
+    return f"layers do not add significantly to the score ({interval(value, low, high)}), so the expected layer is not interpretable"
 
 
 def linear_warnings(scores: Table) -> list[str]:

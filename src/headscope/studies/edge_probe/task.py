@@ -72,7 +72,7 @@ class Task:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """The probes of a variant: cumulative ones by their last layer, and single layers if they are asked for."""
+        """The probes of a variant: cumulative ones by their last layer, and single layers if requested."""
         every = range(self.layers)
         return [*(("cumulative", layer) for layer in every), *(("single", layer) for layer in every if self.spec.single)]
 

@@ -39,7 +39,7 @@ class Choices:
 
     def __post_init__(self) -> None:
         if self.tags not in get_args(Tags):
-            raise HeadscopeError(f"there are no tags {self.tags!r}", choose_from(self.tags, get_args(Tags), "Take one of"))
+            raise HeadscopeError(f"unknown tags {self.tags!r}", choose_from(self.tags, get_args(Tags), "Take one of"))
         if self.apart is not None and self.apart < 0:
             raise HeadscopeError(f"mentions cannot be {self.apart} sentences apart", "Take 0 for one sentence, or more")
 

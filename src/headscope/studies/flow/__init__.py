@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FlowStudy(Study):
-    """How much words bear on each other, and what that is associated with."""
+    """Influence between words, and what it is associated with."""
 
     name = "flow"
     verb = "flow"
@@ -31,15 +31,16 @@ class FlowStudy(Study):
     headscope plot FLOW westera1 -o figure1.pdf
     """
     doing = "differentiating"
-    title = "How words bear on each other"
+    title = "Influence between words"
     about = (
-        "Attention (A) is what the model's heads give; G is how strongly a token's state after a layer depends on another token's state "
-        "before it, and G* on the other token at the input: sizes of Jacobians (Westera)."
+        "Attention (A) is the mean over the heads of a layer. G and G* are norms of Jacobians: G measures how strongly a token's state "
+        "after a layer depends on another token's state before it, and G* how strongly it depends on the other token's embedding "
+        "(Westera)."
     )
     published = (
-        "Published: Westera, for BERT-base; t over layers pooled as if they were independent, which “layers pooled” repeats. Compare "
-        "shapes, not decimals: the model and the texts are others, and t grows with their number. A best layer is chosen on other "
-        "documents than those it is scored on."
+        "Published: Westera, for BERT-base; t values pool layers as if they were independent, as in the rows “layers pooled”. Compare "
+        "shapes, not decimals: model and texts differ, and t grows with the number of texts. The best layer is chosen on some documents "
+        "and scored on others."
     )
     figures = (
         StudyFigure(
@@ -49,8 +50,8 @@ class FlowStudy(Study):
             "flow_coreference",
             "flow --parts coreference",
             "From nouns to pronouns",
-            "Does more flow from a noun to a later pronoun if both mean the same thing? Pairs of two entities are the comparison. Near "
-            "words bear more on each other than far ones, so the tests that count are those at equal distance.",
+            "Does a noun influence a later pronoun more if both refer to the same entity? Pairs of two different entities are the "
+            "comparison. Near words influence each other more than distant ones, so use the tests at equal distance.",
         ),
         StudyFigure(
             "westera2",
@@ -59,7 +60,7 @@ class FlowStudy(Study):
             "flow_classes",
             "flow --parts classes",
             "Open and closed classes",
-            "How much does a word bear on all tokens of its sentence, itself included? The mean over the words of a class.",
+            "How much does a word influence all tokens of its sentence, itself included? The mean over the words of a class.",
         ),
         StudyFigure(
             "trees",
@@ -68,8 +69,8 @@ class FlowStudy(Study):
             "flow_tree_distances",
             "flow --parts trees",
             "Dependency trees",
-            "Is flow stronger between words that are near in the tree? Words near in the tree are mostly near in the sentence, too: the "
-            "dashed lines say what that alone would give.",
+            "Is influence stronger between words that are close in the tree? Words close in the tree are mostly close in the sentence as "
+            "well: the dashed lines show the effect of distance in the sentence alone.",
         ),
         StudyFigure(
             "agreement",
@@ -78,7 +79,8 @@ class FlowStudy(Study):
             "flow_agreement",
             "flow --parts agreement",
             "Attention and gradients",
-            "If attention were all that mattered, the measures would agree. All entries count, also each token's flow to itself.",
+            "If influence depended on attention alone, the measures would agree. All entries count, including the influence of each "
+            "token on itself.",
         ),
     )
     compared = (

@@ -56,7 +56,7 @@ class PartsOfSpeech:
     ) -> None:
         for name in (name for pair in pairs for name in pair):
             if name not in CLASSES:
-                raise MeasureError(f"there is no class of words {name!r}", choose_from(name, CLASSES, "Use two of"))
+                raise MeasureError(f"unknown class of words {name!r}", choose_from(name, CLASSES, "Use two of"))
         if deletion not in DELETIONS:
             raise MeasureError(f"deletion is {deletion!r}", choose_from(deletion, DELETIONS))
         self.pairs, self.deletion, self.replicates, self.seed = tuple(pairs), deletion, replicates, seed

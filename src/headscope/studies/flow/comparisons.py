@@ -30,7 +30,7 @@ class LayerSample:
         return LayerSample(self.values.mean(1, keepdims=True), self.documents)
 
     def pooled(self) -> LayerSample:
-        """One value an item and layer, as if layers were items of their own."""
+        """One value per item and layer, as if layers were separate items."""
         layers = self.values.shape[1]
         return LayerSample(self.values.reshape(-1, 1), [name for name in self.documents for _ in range(layers)])
 

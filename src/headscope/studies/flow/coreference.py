@@ -34,7 +34,7 @@ TESTS = ("welch", "matched", "regression")
 class CoreferenceFlow:
     """Flow from noun to pronoun in pairs of one entity and of two, layer by layer.
 
-    Three tests, each with a difference, t, p and d of its own: `welch` of all pairs; `matched`, the same of pairs of
+    Three tests, each with a difference, t, p and d: `welch` of all pairs; `matched`, the same of pairs of
     one entity with partners at nearly their distance; `regression`, least squares with the logarithm of distance as
     a covariate.
     """
@@ -104,7 +104,7 @@ class CoreferenceFlow:
         """Pairs that could not be looked at."""
         tally = Tally()
         for where, lost in zip(self.kept.words("lost from"), self.kept.numbers("lost").tolist(), strict=True):
-            tally.add("pairs left out: a word was cut off", where, int(lost))
+            tally.add("pairs skipped: a word was cut off", where, int(lost))
         return tally
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.drawing.figure import Drawing
 
 UNDIRECTED = {"variant": "undirected", "method": "pearson"}
-NAMES = {"A": "A: attention", "G": "G: gradient, layer by layer", "G*": "G*: gradient from the input on"}
+NAMES = {"A": "A: attention", "G": "G: gradient, layer by layer", "G*": "G*: gradient with respect to the input"}
 _CLASSES = (("open", "open classes"), ("closed", "closed classes"), ("closed (released)", "closed, without PART, PRON, SCONJ"))
 _SURE = 0.05
 

@@ -1,4 +1,4 @@
-"""What a study of flow found: in one table beside what Westera published, and in plain words."""
+"""Findings of a study of flow: a table with the values published by Westera, and sentences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PUBLISHED: Mapping[tuple[str, str], str] = {
 NAMES = {
     "A": "attention",
     "G": "the gradient over one layer",
-    "G*": "the gradient from the input on",
+    "G*": "the gradient with respect to the input",
     "rollout": "attention rollout",
     "maxflow": "attention flow",
     "norms": "attention weighted by values",
@@ -40,7 +40,7 @@ SURE = 0.05
 
 
 def summary(tables: Mapping[str, Table]) -> Table:
-    """One row a question and measure; what a part of the study did not look at has none."""
+    """One row per question and measure; parts that the study does not have are omitted."""
     makers = {
         "coreference_headline": _coreference_rows,
         "class_headlines": _class_rows,
@@ -54,7 +54,11 @@ def summary(tables: Mapping[str, Table]) -> Table:
 
 
 def _coreference_rows(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
-    names = {"welch": "same entity minus other", "matched": "the same, at equal distance", "regression": "the same, distance taken out"}
+    names = {
+        "welch": "same entity minus other",
+        "matched": "the same, at equal distance",
+        "regression": "the same, controlling for distance",
+    }
     for row in tables["coreference_headline"]:
         what, n = names[row["test"]], row["n_same"] + row["n_different"]
         if row["preset"] == "recommended":
@@ -134,7 +138,7 @@ def _published(part: str, name: str) -> dict[str, str | None]:
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """The findings of each part, with what makes them sure or not."""
+    """The findings of each part, with their tests."""
     makers = {
         "flow_coreference_headline": _coreference,
         "flow_class_headlines": _classes,
@@ -152,15 +156,15 @@ def named(measure: str) -> str:
 
 def _coreference(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_coreference_headline"].where(preset="recommended", test="regression"):
-        told = _more(row, "mean_different", "if both mean the same thing than if not")
+        told = _more(row, "mean_different", "between mentions of the same entity than between others")
         test = _test(row, f"{row['n_same'] + row['n_different']} pairs")
-        yield f"From a noun to a later pronoun, {named(row['measure'])} is {told}, with distance taken out ({test})."
+        yield f"Influence from a noun to a later pronoun, by {named(row['measure'])}, is {told}, controlling for distance ({test})."
 
 
 def _classes(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"):
-        told, test = _more(row, "mean_second", "for open classes than for closed ones"), _test(row, f"{row['n_first']} sentences")
-        yield f"What a word gives to all tokens, by {named(row['measure'])}, is {told} ({test})."
+        told, test = _more(row, "mean_second", "for open classes than for closed classes"), _test(row, f"{row['n_first']} sentences")
+        yield f"The influence of a word on all tokens of its sentence, by {named(row['measure'])}, is {told} ({test})."
 
 
 def _trees(tables: Mapping[str, Table]) -> Iterator[str]:
@@ -168,10 +172,10 @@ def _trees(tables: Mapping[str, Table]) -> Iterator[str]:
     rows = [row for row in tables["flow_tree_distances"].where(**wanted) if row["layer"] is None and row["n"]]
     chain = next(iter(tables["flow_tree_distances_chains"].where(**wanted, chain="next word")), None)
     if rows and chain is not None:
-        told = ", ".join(f"{named(row['measure'])} by r = {interval(row['value'], row['low'], row['high'])}" for row in rows)
+        told = ", ".join(f"r = {interval(row['value'], row['low'], row['high'])} for {named(row['measure'])}" for row in rows)
         yield (
-            f"The nearer in the dependency tree, the more flows: {told} in the best layer; distance in the sentence alone has "
-            f"{interval(chain['value'])}."
+            f"Influence between words correlates with closeness in the dependency tree: {told}, in the best layer; closeness in the "
+            f"sentence alone has r = {interval(chain['value'])}."
         )
 
 
@@ -182,8 +186,8 @@ def _attachment(tables: Mapping[str, Table]) -> Iterator[str]:
     chain = next((row["value"] for row in best if row["tree"] == "next word"), None)
     if told and chain is not None:
         yield (
-            f"Of the annotated arcs, trees made of flow in the best layer have: {told}; a chain in which the next word is the head has "
-            f"{interval(chain)}."
+            f"Spanning trees of influence, in the best layer, recover these shares of the annotated arcs: {told}; a chain in which the "
+            f"next word is the head recovers {interval(chain)}."
         )
 
 
@@ -191,13 +195,16 @@ def _agreement(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_agreement"].where(over="entries"):
         if row["layer"] is None:
             first, other = named(row["first"]), named(row["second"])
-            yield f"Over all tokens and layers, {first} and {other} correlate by r = {interval(row['value'], row['low'], row['high'])}."
+            yield (
+                f"Over all pairs of tokens and all layers, {first} and {other} correlate with r = "
+                f"{interval(row['value'], row['low'], row['high'])}."
+            )
 
 
 def _more(row: Mapping[str, Any], base: str, than: str) -> str:
-    """`12% higher` than what, or that neither is sure. Studies before 1.0 have no p over documents."""
+    """`12% higher` than the base, or that it is not significant. Studies before 1.0 have no p over documents."""
     if not row.get("p_documents", row["p"]) < SURE or not row[base]:
-        return f"not surely higher or lower {than}"
+        return f"not significantly higher or lower {than}"
     share = row["difference"] / row[base]
     return f"{abs(share):.0%} {'higher' if share > 0 else 'lower'} {than}"
 

@@ -58,15 +58,17 @@ def checked(matrices: Matrices, tokens: int) -> int:
     """The number of layers; an error for matrices that do not fit the text or each other."""
     shapes = {name: np.shape(matrix) for name, matrix in matrices.items()}
     if not shapes:
-        raise MeasureError("there is no matrix to look at", "Give at least one, as in {'A': attention}")
+        raise MeasureError("no matrix was given", "Give at least one, as in {'A': attention}")
     for name, shape in shapes.items():
         if len(shape) != 3 or shape[1:] != (tokens, tokens):
             raise MeasureError(
-                f"matrix {name} is of shape {shape} for a text of {tokens} tokens", "Give one of shape [layer, source token, target token]"
+                f"matrix {name} is of shape {shape} for a text of {tokens} tokens", "Use the shape [layer, source token, target token]"
             )
     layers = {int(shape[0]) for shape in shapes.values()}
     if len(layers) > 1:
-        raise MeasureError(f"matrices have {' and '.join(map(str, sorted(layers)))} layers", "Give the same layers of each measure")
+        raise MeasureError(
+            f"matrices have different numbers of layers: {' and '.join(map(str, sorted(layers)))}", "Give the same layers of each measure"
+        )
     return layers.pop()
 
 
@@ -75,7 +77,7 @@ def _share(
 ) -> Float64[np.ndarray, "word token"]:
     of = np.asarray(word_of, dtype=np.int64)
     if matrix.shape[1:] != (len(of), len(of)):
-        raise MeasureError(f"a matrix of shape {matrix.shape} does not fit {len(of)} tokens", "Give one of shape [layer, token, token]")
+        raise MeasureError(f"a matrix of shape {matrix.shape} does not fit {len(of)} tokens", "Use the shape [layer, token, token]")
     member = (of[None, :] == np.arange(words)[:, None]).astype(np.float64)
     sizes = member.sum(1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):

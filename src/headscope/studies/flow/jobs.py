@@ -32,7 +32,7 @@ class FlowText(NamedTuple):
     passage: Passage | None = None
 
     def pairs(self) -> Pairs | None:
-        """The tokens between which flow is asked for: the nouns and pronouns of a passage; None for all tokens."""
+        """The tokens between which flow is measured: the nouns and pronouns of a passage; None for all tokens."""
         if self.passage is None:
             return None
         place = {position: number for number, position in enumerate(self.text.annotation.positions)}

@@ -50,19 +50,19 @@ class FlowSpec(StudySpec):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
-    weights: Weights = Field("trained", description="trained, or random: a control, all but the embeddings redrawn")
+    weights: Weights = Field("trained", description="trained, or random: a control, with all weights but the embeddings redrawn")
     preset: Literal["recommended", "reference"] = Field("recommended", description="recommended, or reference (what the released code did)")
     parts: tuple[Part, ...] | None = Field(
-        None, description="coreference,classes,trees,agreement [default: all that the corpus is annotated for]"
+        None, description="coreference, classes, trees, agreement [default: all that the annotation of the corpus allows]"
     )
     measures: tuple[Kind, ...] = Field(
-        KINDS, description="A (attention), G (gradient over a layer), G* (from the input on); also rollout, maxflow, norms"
+        KINDS, description="A (attention), G (gradient over a layer), G* (gradient with respect to the input); also rollout, maxflow, norms"
     )
-    norm: Norm | None = Field(None, description="size of a Jacobian: frobenius, sum, mean, spectral [default: frobenius]")
+    norm: Norm | None = Field(None, description="norm of a Jacobian: frobenius, sum, mean, spectral [default: frobenius]")
     method: Method = Field("auto", description="auto, exact or sketch")
     probes: int = Field(32, ge=2, description="random vectors of a sketch")
     mode: Mode | None = Field(None, description="eval, or train: with dropout, as the paper's numbers were made [default: eval]")
-    max_length: int = Field(128, ge=8, description="tokens a text may have; longer ones are skipped")
+    max_length: int = Field(128, ge=8, description="longest text, in tokens; longer ones are skipped")
     limit: int | None = Field(
         default_factory=_usual,
         ge=1,
@@ -71,12 +71,12 @@ class FlowSpec(StudySpec):
     pick: Pick | None = Field(None, description="sentences: random ones, or the first [default: random]")
     items: int = Field(default_factory=_usual, ge=2, description="pairs of a noun and a pronoun [default: 500; 16 if G* is measured]")
     draw: Draw | None = Field(None, description="pairs: balanced, matched in distance, or alternating (as released) [default: balanced]")
-    context: int = Field(64, ge=8, description="tokens of text that a pair is read in, the pronoun's sentence last")
-    grouping: Grouping = Field("mean", description="from pieces to words: mean or sum")
+    context: int = Field(64, ge=8, description="tokens of context of a pair, ending with the pronoun's sentence")
+    grouping: Grouping = Field("mean", description="from word pieces to words: mean or sum")
     punct: Punct = Field("include", description="punctuation in trees: include or exclude")
     deletion: Deletion | None = None
     labels: Labels | None = None
-    transpose: bool = Field(False, description="spanning trees: flow from j to i speaks for i as the head")
+    transpose: bool = Field(False, description="spanning trees: influence from j to i is evidence for i as the head")
     resample: Resample | None = None
 
     @model_validator(mode="before")
@@ -95,7 +95,7 @@ class FlowSpec(StudySpec):
         possible = [part for part in PARTS if NEEDS.get(part) in {None, *layers} and not (part == "agreement" and len(self.measures) < 2)]
         for part in self.parts or ():
             if part not in possible and part == "agreement":
-                raise RunError("agreement compares measures, and there is one", "Name two or more with --measures, as in A,G")
+                raise RunError("agreement compares measures, and only one was requested", "Name two or more with --measures, as in A,G")
             if part not in possible:
                 remedy = f"Use a corpus with {NEEDS[part]}, or leave {part} out of --parts"
                 raise RunError(f"{part} needs {NEEDS[part]}, and {', '.join(self.corpus)} has none", remedy)

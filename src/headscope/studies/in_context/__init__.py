@@ -28,9 +28,9 @@ class InContextStudy(Study):
     doing = "reading"
     title = "In-context learning"
     about = (
-        "Does the model predict better late in a text than early in it, or in the second copy of a random sequence than in the first, and "
-        "do induction heads bring that about? Heads are chosen on other texts than they are scored on, and beside them as many random "
-        "heads of the same layers are switched off."
+        "Does the model predict better late in a text than early in it, or in the second copy of a random sequence than in the first, "
+        "and do induction heads cause that? Heads are chosen on some texts and scored on others. As a control, as many random heads of "
+        "the same layers are switched off."
     )
     published = (
         "Published: Olsson et al. 2022, for models of Anthropic's trained on other data: about −0.4 nats from token 50 to token 500 in all "
@@ -54,8 +54,8 @@ class InContextStudy(Study):
             "in_context_effects",
             "in-context",
             "Without heads",
-            "How much less the model gains from its context without the strongest heads, and without random heads of the same layers, one "
-            "small point for each draw. At 0 the heads do not matter.",
+            "How much less the model gains from its context without the strongest heads, and without random heads of the same layers "
+            "(one small point per draw). At 0 the heads do not matter.",
         ),
     )
     compared = (

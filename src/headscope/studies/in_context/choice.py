@@ -32,7 +32,7 @@ class HeadSets:
         """The sets of each number; an error if there are not as many heads, or none has a score."""
         known = int(np.isfinite(scores).sum())
         if max(numbers) >= known:
-            problem = f"{max(numbers)} heads are to be off, and {known} of the model's {layout.size} have a score"
+            problem = f"{max(numbers)} heads are to be switched off, but only {known} of the model's {layout.size} have a score"
             raise RunError(problem, "Name a smaller number of --heads, or --chosen-on a corpus in which tokens repeat")
         order = [int(head) for head in np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")]
         strongest = {number: tuple(order[:number]) for number in numbers}

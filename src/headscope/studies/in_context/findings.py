@@ -48,9 +48,9 @@ def _without(quantity: str, number: int, results: Results, summary: dict[tuple[s
     which = f"the {number} strongest heads" if number > 1 else "the strongest head"
     others = f"{number} random heads of the same layers" if number > 1 else "a random head of the same layer"
     return (
-        f"Without {which} by {score}, {listed}{more}, chosen on other texts, {_LEARNING[quantity]} {_score(strongest)}; without {others} "
-        f"by {_score(random)} ({len(draws)} draws, which change it by {min(draws):+.2f} to {max(draws):+.2f}). The difference of the two "
-        f"is {_score({**effect, 'value': effect['difference']})}."
+        f"Without {which} by {score} ({listed}{more}), chosen on other texts, {_LEARNING[quantity]} {_score(strongest)}; without {others} "
+        f"by {_score(random)} ({len(draws)} draws, with changes of {min(draws):+.2f} to {max(draws):+.2f}). The difference between the two "
+        f"is {_score({**effect, 'value': effect['difference']})} nats per token."
     )
 
 

@@ -23,21 +23,19 @@ class InContextSpec(StudySpec):
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         ("repeats:50",), description="file, folder, 'sampler', or 'repeats:50' (random sequences, twice); may be repeated"
     )
-    chosen_on: Annotated[tuple[str, ...], Role.CONTENT] = Field(
-        ("repeats:50@1",), description="corpus of other texts that heads are chosen on"
-    )
+    chosen_on: Annotated[tuple[str, ...], Role.CONTENT] = Field(("repeats:50@1",), description="corpus of other texts, to choose heads on")
     by: Literal["induction", "duplicate", "previous_token", "name_induction", "name_copy"] = Field(
-        "induction", description="what heads are chosen by: induction, duplicate, previous_token, name_induction, name_copy"
+        "induction", description="score to choose heads by: induction, duplicate, previous_token, name_induction, name_copy"
     )
-    heads: tuple[int, ...] = Field((1, 4), description="how many of the strongest heads are off, each number in turn")
-    draws: int = Field(5, ge=1, le=1000, description="times that as many random heads of the same layers are drawn, as a control")
-    how: Literal["mean", "zero"] = Field("mean", description="what a head gives that is off: its mean over the texts, or zero")
+    heads: tuple[int, ...] = Field((1, 4), description="numbers of strongest heads to switch off together, one after the other")
+    draws: int = Field(5, ge=1, le=1000, description="draws of as many random heads of the same layers, as a control")
+    how: Literal["mean", "zero"] = Field("mean", description="output of a head that is off: its mean over the texts, or zero")
     early: int = Field(50, ge=1, lt=CONTEXT, description="an early token, in a context of 512")
     late: int = Field(500, ge=2, lt=CONTEXT, description="a late token, in a context of 512")
     width: int = Field(21, ge=1, lt=CONTEXT, description="tokens around each that are averaged, in a context of 512; 1: as Olsson et al.")
-    max_length: int = Field(CONTEXT, ge=8, description="tokens of a text: the context. Shorter texts are left out")
+    max_length: int = Field(CONTEXT, ge=8, description="tokens of a text, the context; shorter texts are skipped")
     limit: int | None = Field(200, ge=1, description="texts, drawn from all documents; 0: all of them")
-    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens in a batch [default: 2048, on a GPU 32768]")
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens per batch [default: 2048, on a GPU 32768]")
 
     @field_validator("chosen_on")
     @classmethod

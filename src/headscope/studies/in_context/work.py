@@ -55,7 +55,9 @@ class InContextWork(Work):
             problem = f"{spec.model} does not predict each next token from those before it, so it has no in-context learning to measure"
             raise RunError(problem, "Use a language model such as mini-decoder or gpt2; a loaded one needs head=True")
         if max(spec.heads) >= self.model.layout.size:
-            raise RunError(f"{max(spec.heads)} heads are to be off, and {spec.model} has {self.model.layout.size}", "Name fewer --heads")
+            raise RunError(
+                f"{max(spec.heads)} heads are to be switched off, but {spec.model} has {self.model.layout.size}", "Name fewer --heads"
+            )
         require_length(self.model, spec)
         self._measure = Sequences()
         self._plan = Plan.make([self._measure], self.model.sites)
@@ -75,11 +77,11 @@ class InContextWork(Work):
             raise RunError(*_too_short(texts, self.spec))
         for text in texts:
             if len(text) < self.places.needed:
-                self.counts.dropped.add(f"texts left out with fewer than {self.places.needed} tokens", text.id)
+                self.counts.dropped.add(f"texts skipped with fewer than {self.places.needed} tokens", text.id)
         self._scored = list(picked(long, self.spec.limit, seed=self.spec.seed, corpus=corpus))
         known = {text.ids.tobytes() for text in self._choosing}
         if both := [text.id for text in self._scored if text.ids.tobytes() in known]:
-            problem = f"heads would be chosen on texts that they are scored on: {both[0]} is in --corpus and in --chosen-on"
+            problem = f"heads would be chosen and scored on the same texts: {both[0]} is in --corpus and in --chosen-on"
             raise RunError(problem, "Use other texts, such as --chosen-on repeats:50@1")
         for text in self._scored:
             self.counts.add(text)

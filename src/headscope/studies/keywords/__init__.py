@@ -20,7 +20,7 @@ class KeywordStudy(Study):
     folder = "keywords"
     spec_class = "KeywordSpec"
     work_class = "KeywordWork"
-    help = """Find out which heads look at what is important, and how well all of them together find keyphrases (Štefánik).
+    help = """Measure which heads attend to keyphrases, and how well all heads together find them (Štefánik).
 
     headscope probe keywords --out KEYS
     headscope probe keywords --corpus inspec-train.jsonl --dev inspec-dev.jsonl --out KEYS
@@ -31,14 +31,14 @@ class KeywordStudy(Study):
     corpora = ("corpus", "dev")
     annotation = "keyphrases"
     doing = "reading"
-    title = "What is important in a text"
+    title = "Keyphrases from attention"
     about = (
-        "Whether heads look at the words of keyphrases more than at others, alone and together (after Štefánik). What is learnt is tried "
-        "on documents that it was not learnt from."
+        "Do heads attend to the words of keyphrases more than to others, alone and together (after Štefánik)? Everything learnt is "
+        "tested on held-out documents."
     )
     published = (
         "Published: slides by Štefánik, for BERT fine-tuned to tag keyphrases: F1 .36, .37 after pruning, state of the art .42. His data "
-        "and his way of counting are not known, so compare with the baselines here rather than with those numbers."
+        "and scoring are not known, so compare with the baselines here rather than with those numbers."
     )
     figures = (
         StudyFigure(
@@ -49,7 +49,7 @@ class KeywordStudy(Study):
             "probe keywords",
             "Heads that look at keywords",
             "How much more attention a word of a keyphrase receives than another word of its text, in units of the spread within a text. "
-            "Red heads look at keywords, blue ones past them; a dot marks what could hardly be chance, all heads considered.",
+            "Red heads attend to keywords, blue heads avoid them; dots mark significant heads, corrected for all heads.",
         ),
         StudyFigure(
             "keyword_losses",
@@ -57,10 +57,10 @@ class KeywordStudy(Study):
             "losses",
             "keywords_heads",
             "probe keywords",
-            "Heads that tell most alone",
-            "Heads ranked by cross-entropy: that of a regression on the attention of one head, on documents that it was not learnt from. "
-            "The dashed line is the cross-entropy of knowing only how frequent keywords are; what a head saves is how far it is left of "
-            "the line. Heads that look past keywords tell as much as those that look at them.",
+            "The most informative single heads",
+            "Heads ranked by the cross-entropy, on held-out documents, of a regression on the attention of one head. The dashed line is "
+            "the cross-entropy if only the frequency of keywords is known; a head saves its distance to the left of the line. Heads that "
+            "avoid keywords are as informative as those that attend to them.",
         ),
         StudyFigure(
             "keyword_curves",
@@ -69,8 +69,8 @@ class KeywordStudy(Study):
             "keywords_curves",
             "probe keywords",
             "F1 by threshold and by number of heads",
-            "F1 of the logistic regression on heads. Left: by the chance from which on a word is taken, with all heads. Right: with only "
-            "the heads of the lowest cross-entropy, each number of heads learnt and tuned anew.",
+            "F1 of the logistic regression on heads. Left: by the probability threshold for a word, with all heads. Right: with only the "
+            "heads of the lowest cross-entropy, trained and tuned again for each number of heads.",
         ),
         StudyFigure(
             "keyword_scores",
@@ -79,8 +79,8 @@ class KeywordStudy(Study):
             "keywords_scores",
             "probe keywords",
             "Finding keywords",
-            "F1 of all heads together, of the best one, and of one mix, beside baselines that know nothing of attention (grey). A phrase "
-            "counts only if it is found exactly.",
+            "F1 of all heads together, of the best head, and of a weighted mix, with baselines without attention (grey). A phrase counts "
+            "only if it is found exactly.",
         ),
     )
     compared = (ComparedTable("keywords_scores", ("level", "system"), {"f1": BOUNDS}, "how well keywords are found", drawn=True),)

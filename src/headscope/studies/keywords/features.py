@@ -182,7 +182,7 @@ def texts_with_keyphrases(corpus: Corpus, model: Model, spec: KeywordSpec, limit
     texts, tally = [], counts.dropped
     for text in picked(encoder.texts(_located(corpus, tally), tally), limit, seed=spec.seed, tally=tally, corpus=corpus):
         if set(text.tags) <= {OUTSIDE}:
-            tally.add("texts whose keyphrases are all cut off left out", text.id)
+            tally.add("texts skipped whose keyphrases are all cut off", text.id)
         else:
             counts.add(text)
             texts.append(text)
@@ -196,6 +196,6 @@ def _located(corpus: Corpus, tally: Tally) -> Iterator[Document]:
     """The documents in which a keyphrase stands."""
     for document in corpus:
         if set(phrase_tags(document)) <= {OUTSIDE}:
-            tally.add("texts without a keyphrase in them left out", document.id)
+            tally.add("texts without a keyphrase skipped", document.id)
         else:
             yield document

@@ -81,9 +81,7 @@ def losses(results: Results, kind: str | None = None) -> Drawing:
         saved = axes.secondary_xaxis("top", functions=(partial(_saved, constant), partial(_spent, constant)))
         saved.set_xlabel("Saved beside the share of keywords alone (1/1000 nats per word)", fontsize=pt(8))
         legend_beside(axes, 7)
-        sign(
-            figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: what is saved is not clear of 0", results.signature
-        )
+        sign(figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: saving not significant", results.signature)
     return figure
 
 
@@ -136,7 +134,7 @@ def scores(results: Results, kind: str | None = None) -> Drawing:
         figure = new_figure(6.8, 2.8 * (len(levels) // side))
         for axes, level in zip(figure.subplots(len(levels) // side, side, sharey=True, squeeze=False).flat, levels, strict=True):
             _bars(axes, results, level, levels[0])
-        sign(figure, f"{max(table['n']):,} texts that were not learnt from", results.signature)
+        sign(figure, f"{max(table['n']):,} held-out texts", results.signature)
     return figure
 
 

@@ -52,8 +52,8 @@ class TrainedFinder:
         """All of it in words."""
         interval = f" [{self.low:.2f}, {self.high:.2f}]" if np.isfinite(self.low) else ""
         return (
-            f"Words are weighed by all heads of {self.model}, as learnt from the keyphrases of {self.texts:,} documents ({self.corpus});"
-            f" F1 of words of keyphrases is {self.f1:.2f}{interval} on documents that were not learnt from ({self.tried})"
+            f"Words are weighted by all heads of {self.model}, with weights learnt from the keyphrases of {self.texts:,} documents "
+            f"({self.corpus}); F1 of words of keyphrases is {self.f1:.2f}{interval} on held-out documents ({self.tried})"
         )
 
 
@@ -91,7 +91,7 @@ class Finder:
         """The same of results in hand."""
         folder = results.path or "this"
         if results.study != "keywords":
-            raise RunError(f"{folder} is no study of keywords", "Make one with headscope probe keywords --out FOLDER")
+            raise RunError(f"{folder} is not a study of keywords", "Make one with headscope probe keywords --out FOLDER")
         settings, identity = results.manifest["settings"], results.manifest["identity"]
         model = model or load(settings["model"], device, settings["dtype"])
         if model.fingerprint != identity["model"]:
@@ -103,7 +103,9 @@ class Finder:
         kept = StateColumns(results.state("whole"))
         lengths = kept.numbers("lengths")
         if not len(lengths):
-            raise RunError(f"{folder} is of an older version and does not say how long its texts were", "Run it again with --overwrite")
+            raise RunError(
+                f"{folder} was written by an older version and does not record how long its texts were", "Run it again with --overwrite"
+            )
         corpus = ", ".join(Path(name).name for name in settings["corpus"])
         held = ", ".join(Path(name).name for name in settings["dev"] or ())
         tried = f"{row['documents']:,} of {held}" if held else f"each in turn, in {settings['folds']} folds"
@@ -152,7 +154,7 @@ class Finder:
         room = self.length - self.model.tokenizer.single.size
         fits = np.flatnonzero(sizes <= room)
         if len(fits) < len(words):
-            tally.add(f"words longer than the {room} tokens that fit left out", document.id, len(words) - len(fits))
+            tally.add(f"words skipped that are longer than the {room} tokens that fit", document.id, len(words) - len(fits))
         if not len(fits):
             raise RunError(f"every word is longer than the {room} tokens that fit", "Put spaces between words")
         parts, texts = self._windows(document.id, [words[place] for place in fits], sizes[fits], room)
@@ -171,8 +173,8 @@ class Finder:
         notes = [f"{n:,} {reason}" for reason, n in sorted(tally.counts.items())]
         if len(parts) > 1:
             notes.append(
-                f"the text was read in {len(parts)} windows of up to {self.length} tokens that overlap by half;"
-                " each word is weighed where it stands furthest from a window's edge"
+                f"the text was read in {len(parts)} windows of up to {self.length} tokens that overlap by half; each word is weighted in "
+                "the window in which it is furthest from an edge"
             )
         cut = float(_chance(np.array(self.cut)))
         return KeywordResult(document, weights, tuple(phrases(document, weights, cut)), cut, self.trained, tuple(notes))

@@ -22,8 +22,8 @@ def _together(scores: Table) -> Iterator[str]:
         ours = rows["all heads"]
         base = max((rows[name] for name in BASELINES if name in rows), key=lambda row: row["f1"])
         yield (
-            f"All heads together find {_WHAT[level]} with an F1 of {interval(ours['f1'], ours['low'], ours['high'])} "
-            f"on documents that were not learnt from; the best baseline, {base['system']}, has {base['f1']:.2f}, the best single head "
+            f"All heads together find {_WHAT[level]} with an F1 of {interval(ours['f1'], ours['low'], ours['high'])} on held-out "
+            f"documents; the best baseline, {base['system']}, reaches {base['f1']:.2f} and the best single head "
             f"{rows['best head']['f1']:.2f}."
         )
 
@@ -33,16 +33,16 @@ def _alone(heads: Table) -> Iterator[str]:
     more = sum(row["p_holm"] < 0.05 and row["relative"] > 0 for row in rows)
     less = sum(row["p_holm"] < 0.05 and row["relative"] < 0 for row in rows)
     yield (
-        f"{more} of {len(rows)} heads give more attention to words of keyphrases than to others, and {less} less (t-test over documents, "
-        "paired, Holm, p < .05)."
+        f"{more} of {len(rows)} heads give significantly more attention to words of keyphrases than to other words, and {less} give "
+        "significantly less (paired t-test over documents, Holm-corrected, p < .05)."
     )
     best = sorted(rows, key=lambda row: row["loss"])[:LISTED]
     listed = ", ".join(f"{row['layer']}-{row['head']} ({row['loss']:.4f}, AUC {row['auc']:.2f})" for row in best)
-    yield f"Alone, these tell most, by the loss of a regression on one head in nats per word: {listed}."
+    yield f"The most informative single heads, by the loss of a regression on one head in nats per word, are {listed}."
 
 
 def _weights(weights: Table) -> Iterator[str]:
     rows = sorted(weights.where(system="scalar mix"), key=lambda row: -row["share"])[:LISTED]
     if rows:
         listed = ", ".join(f"{row['layer']}-{row['head']} ({row['share']:.0%})" for row in rows)
-        yield f"In one mix of all heads these weigh most: {listed}."
+        yield f"In a weighted mix of all heads, the largest weights are those of {listed}."

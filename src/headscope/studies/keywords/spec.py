@@ -20,13 +20,13 @@ class KeywordSpec(StudySpec):
         ("sampler",), description="file with keyphrases, or 'sampler' (embedded); may be repeated"
     )
     dev: Annotated[tuple[str, ...] | None, Role.CONTENT] = Field(
-        None, description="file to try on what was learnt [default: documents of the corpus in turn]"
+        None, description="file to test on [default: documents of the corpus in turn]"
     )
     source: Source = Field("all", description="attention from all positions, from the opening token (cls), or from words")
-    folds: int = Field(5, ge=2, le=100, description="parts of the documents, each tried once, where there is no --dev")
-    penalty: float = Field(1.0, gt=0, description="weight of the squares of coefficients")
-    max_length: int = Field(512, ge=8, description="tokens of a document that are read")
-    limit: int | None = Field(None, ge=2, description="documents to learn from, drawn from all; 0: all of them")
+    folds: int = Field(5, ge=2, le=100, description="cross-validation folds, if there is no --dev")
+    penalty: float = Field(1.0, gt=0, description="L2 penalty")
+    max_length: int = Field(512, ge=8, description="tokens of a document to read")
+    limit: int | None = Field(None, ge=2, description="documents to learn from, drawn at random; 0: all of them")
 
     @field_validator("dev", mode="before")
     @classmethod

@@ -118,10 +118,10 @@ class KeywordWork(Work):
 
     def _remark(self, tried: int) -> None:
         """Note what was learnt from, and what is missing."""
-        how = f" in {len(self.folds)} folds" if self.context.corpora["dev"] is None else f", tried on {tried} others"
+        how = f" in {len(self.folds)} folds" if self.context.corpora["dev"] is None else f", tested on {tried} others"
         self.notes.append(f"learnt from {len(self.words.texts)} texts{how}")
         if not has_yake():
-            self.notes.append("YAKE is not installed and was left out: pip install yake")
+            self.notes.append("YAKE was skipped, since it is not installed: pip install yake")
 
     def measured(self) -> dict[str, Any]:
         """Whose attention words receive."""

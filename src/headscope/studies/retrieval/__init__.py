@@ -28,9 +28,9 @@ class RetrievalStudy(Study):
     doing = "answering"
     title = "Retrieval heads"
     about = (
-        "Which heads attend to the token that the model copies next out of the passage that holds the answer (Wu et al. 2024)? A head "
-        "scores a step of decoding if the token that it attends to most lies in the passage and is the one that comes next. The "
-        "strongest heads are then switched off, chosen on other documents than those answered, beside random heads."
+        "Which heads attend to the token that the model copies next from the passage with the answer (Wu et al. 2024)? A head scores at "
+        "a decoding step if the token that it attends to most is in the passage and is the next token. The strongest heads, chosen on "
+        "other documents than those answered, are then switched off, and compared with random heads."
     )
     published = (
         "Published: Wu et al. 2024. Fewer than 5 % of heads score over .1; from the released scores 3.2 % in llama-2-7b-80k (best "
@@ -45,8 +45,8 @@ class RetrievalStudy(Study):
             "retrieval_heads",
             "retrieval",
             "Retrieval scores, ranked",
-            "Each point is a head with its 95 % interval over texts; the dashed line is .1, from where Wu et al. speak of retrieval "
-            "heads, the dotted one what a head would score that attends most to any token alike.",
+            "One point per head, with its 95 % interval over texts. The dashed line is .1, above which Wu et al. call a head a retrieval "
+            "head; the dotted line is the score of a head that attends most to a random token.",
         ),
         StudyFigure(
             "retrieval_ablation",

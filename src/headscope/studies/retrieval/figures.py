@@ -35,7 +35,7 @@ def ranked(results: Results, kind: str | None = None) -> Drawing:
         # A list: the curve falls, so that there is room above it, and names beside points would lie on each other.
         axes.text(0.3, 0.97, "\n".join(["First heads:", *named]), transform=axes.transAxes, va="top", fontsize=pt(7.5))
         axes.axhline(ABOVE, linestyle=(0, (4, 3)), label=f"{ABOVE:g}", color=grey(0.35), linewidth=1)
-        axes.axhline(rows[0]["baseline"], linestyle=(0, (1, 2)), label="any token alike", color=grey(0.35), linewidth=1)
+        axes.axhline(rows[0]["baseline"], linestyle=(0, (1, 2)), label="a random token", color=grey(0.35), linewidth=1)
         axes.set_xlabel("Heads by rank")
         axes.set_ylabel("Retrieval score")
         axes.set_ylim(0, 1.03)
@@ -51,7 +51,7 @@ def ablation(results: Results, kind: str | None = None) -> Drawing:
     whole = next(iter(table))
     panels = (
         ("found", "found_low", "found_high", "Answers found word for word"),
-        ("loss", "low", "high", "Loss of the answer (nats a token)"),
+        ("loss", "low", "high", "Loss of the answer (nats per token)"),
     )
     with theme():
         side = across(2)

@@ -37,8 +37,8 @@ def _heads(results: Results) -> str:
     named = ", ".join(f"{results.head_of(row)} ({interval(row['score'], row['low'], row['high'])})" for row in rows[:LISTED])
     best = next(row for row in results["summary"] if row["what"].startswith("score of the best head"))
     return (
-        f"{len(above)} of {len(rows)} heads score above {ABOVE:g} {_HOW[main]}: {named} come first (a head that attends most to any token "
-        f"alike: {rows[0]['baseline']:.3f}). The best head, chosen on other documents, scores "
+        f"{len(above)} of {len(rows)} heads score above {ABOVE:g} {_HOW[main]}: the highest are {named} (a head that attends most to a "
+        f"random token: {rows[0]['baseline']:.3f}). The best head, chosen on other documents, scores "
         f"{interval(best['value'], best['low'], best['high'])}."
     )
 
@@ -50,7 +50,7 @@ def _stability(results: Results) -> str:
         for row in rows
     ]
     chance = ", ".join(f"{row['baseline']:.0%}" for row in rows)
-    return f"On resampled documents the same heads come first: {', '.join(told)} (by chance {chance})."
+    return f"On resampled documents the same heads come first: {', '.join(told)} (expected at random: {chance})."
 
 
 def _ablation(results: Results) -> Iterator[str]:
@@ -64,6 +64,6 @@ def _ablation(results: Results) -> Iterator[str]:
             f"Without the {several} on other documents, the model gives "
             f"{interval(strongest['found'], strongest['found_low'], strongest['found_high'])} of the answers word for word, without "
             f"{chance} {random['found']:.2f}, with all heads {whole['found']:.2f}; the loss of the answer grows by "
-            f"{interval(strongest['gained'], strongest['gained_low'], strongest['gained_high'])} nats a token, and without {chance} by "
+            f"{interval(strongest['gained'], strongest['gained_low'], strongest['gained_high'])} nats per token, and without {chance} by "
             f"{interval(random['gained'], random['gained_low'], random['gained_high'])}."
         )

@@ -59,7 +59,7 @@ def read_samples(corpus: Corpus, model: Model, spec: RetrievalSpec, counts: Coun
         if isinstance(sample, str):
             tally.add(sample, text.id)
         elif len(text) + len(sample.answer) > spec.max_length:
-            tally.add("texts that leave no room for their answer dropped", text.id)
+            tally.add("texts skipped that leave no room for their answer", text.id)
         else:
             counts.add(text)
             samples.append(sample)
@@ -71,13 +71,13 @@ def sample_of(text: Encoded, tokenizer: Tokenizer) -> RetrievalSample | str:
     """The sample that a text is, read up to the end of its question; or why it is none."""
     answer = str(text.metadata.get(ANSWER, "")).split()
     if not text.annotation.passages:
-        return "texts without a marked question and passage left out"
+        return "texts skipped without a marked question and passage"
     if not answer:
-        return "texts without an answer left out"
+        return "texts skipped without an answer"
     question, passage = (side[list(text.word_of)] & (np.array(text.word_of) >= 0) for side in marked_words(text.annotation))
     end = int(np.flatnonzero(question)[-1]) + 1
     if not passage[:end].any() or passage[end:].any():
-        return "texts whose passage does not stand before the end of the question left out"
+        return "texts skipped whose passage does not precede the end of the question"
     prompt = replace(
         text, ids=text.ids[:end], segments=text.segments[:end], roles=text.roles[:end], word_of=text.word_of[:end], pieces=text.pieces[:end]
     )

@@ -21,14 +21,14 @@ class RetrievalSpec(StudySpec):
     corpus: Annotated[tuple[str, ...], Role.CONTENT] = Field(
         ("needles:96x40",), description="file with questions, passages and answers, or 'needles:96x40' (made); may be repeated"
     )
-    max_length: int = Field(512, ge=8, description="tokens a text may have, its answer included")
+    max_length: int = Field(512, ge=8, description="longest text, in tokens, with its answer")
     decoding: Literal["auto", "greedy", "forced"] = Field(
         "auto",
         description="score what the model answers (greedy), or the right answer given to it (forced); auto: greedy if 6 texts are answered",
     )
-    top: tuple[int, ...] = Field((1, 4, 8), description="how many of the strongest heads are switched off together, each number in turn")
-    draws: int = Field(5, ge=1, le=100, description="draws of as many random heads")
-    weights: Weights = Field("trained", description="trained, or random: a control, all but the embeddings redrawn")
+    top: tuple[int, ...] = Field((1, 4, 8), description="numbers of strongest heads to switch off together, one after the other")
+    draws: int = Field(5, ge=1, le=100, description="random draws of as many heads")
+    weights: Weights = Field("trained", description="trained, or random: a control, with all weights but the embeddings redrawn")
 
     @field_validator("top")
     @classmethod

@@ -51,7 +51,7 @@ class RetrievalWork(Work):
         require_length(self.model, spec)
         if 2 * max(spec.top) > self.model.layout.size:
             raise RunError(
-                f"beside the {max(spec.top)} strongest of {self.model.layout.size} heads there are not as many others to compare with",
+                f"there are not {max(spec.top)} heads besides the {max(spec.top)} strongest of {self.model.layout.size} to compare with",
                 "Use smaller numbers with --top",
             )
 
@@ -165,8 +165,8 @@ class RetrievalWork(Work):
         self.notes.append(f"{passed} of {len(scores.passed)} questions were answered (ROUGE-1 recall above {PASSED:g})")
         if main == "forced" and self.spec.decoding == "auto":
             self.notes.append(
-                f"fewer than {FEWEST} documents were answered, so heads are ranked by forced decoding: the right answer was given to the "
-                "model token by token, and it did not find it by itself"
+                f"fewer than {FEWEST} documents were answered, so heads are ranked by forced decoding: the right answer is given to the "
+                "model token by token"
             )
 
     def measured(self) -> dict[str, Any]:

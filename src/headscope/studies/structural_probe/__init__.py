@@ -32,16 +32,16 @@ class StructuralProbeStudy(Study):
     annotation = "trees"
     doing = "probing"
     stops_early = True
-    title = "Trees in vectors"
+    title = "Syntax trees in hidden states"
     about = (
-        "Is there a linear map under which squared distances between the vectors of words are their distances in the dependency tree, and "
-        "another under which squared lengths are depths (Hewitt & Manning 2019)? Layer 0 is the embeddings, layer n what block n gives "
-        "(hidden_states[n] of Hugging Face)."
+        "Is there a linear map under which squared distances between the vectors of words are their distances in the dependency tree, "
+        "and another under which squared lengths are depths (Hewitt & Manning 2019)? Layer 0 is the embeddings, layer n the output of "
+        "block n (hidden_states[n] of Hugging Face)."
     )
     published = (
-        "Published: Hewitt & Manning 2019, test set of the Penn Treebank (UUAS / DSpr / Root % / NSpr). Compare shapes, not decimals: the "
-        "model is another, and so are the treebank and its trees. Their BERTbase7 may be layer 7 or 8 in the numbering used here. Their "
-        "ELMo0, Decay0 and Proj0 begin from embeddings without positions; BERT's layer 0 has them, which trees gain from."
+        "Published: Hewitt & Manning 2019, test set of the Penn Treebank (UUAS / DSpr / Root % / NSpr). Compare shapes, not decimals: "
+        "model, treebank and kind of trees differ. Their BERTbase7 may be layer 7 or 8 in the numbering used here. Their ELMo0, Decay0 "
+        "and Proj0 start from embeddings without positions; BERT's layer 0 has positions, which helps to predict trees."
     )
     figures = (
         StudyFigure(
@@ -51,8 +51,8 @@ class StructuralProbeStudy(Study):
             "structural",
             "probe structural",
             "By layer",
-            "How much of the trees comes out of each layer, beside a model with redrawn weights, vectors of layer 0 that were averaged or "
-            "read by an untrained BiLSTM, and a chain of words.",
+            "How much of the trees each layer encodes. Baselines: a model with random weights, vectors of layer 0 averaged or read by an "
+            "untrained BiLSTM, and a chain of words.",
         ),
         StudyFigure(
             "structural_ranks",
@@ -61,17 +61,17 @@ class StructuralProbeStudy(Study):
             "structural_ranks",
             "probe structural",
             "By rank",
-            "In how few dimensions trees lie: probes of smaller and larger rank on one layer.",
+            "The number of dimensions that trees need: probes of smaller and larger rank on one layer.",
         ),
         StudyFigure(
             "structural_trees",
-            "Hewitt & Manning 2019: some trees, and what distances make of them; --quantity 2,5",
+            "Hewitt & Manning 2019: some trees, and those predicted from distances; --quantity 2,5",
             "trees",
             "structural_trees",
             "probe structural",
             "Some trees",
-            "Above the words, the tree; below, the smallest spanning tree of predicted distances. Edges that the tree has, too, are blue; "
-            "punctuation, in grey, is left out.",
+            "Above the words: the tree. Below: the minimum spanning tree of predicted distances. Edges that are also in the tree are "
+            "blue; punctuation, in grey, is omitted.",
             quantity=True,
         ),
     )

@@ -47,7 +47,7 @@ def layers(results: Results, kind: str | None = None) -> Drawing:
                 axes.axhline(row["value"], color=colour, linewidth=1.2, linestyle=dashes, label=name)
         every = sorted({layer for layer in rows["layer"] if layer is not None})
         axes.set_xticks(every if len(every) <= 14 else every[::2])
-        axes.set_xlabel("Layer (0: embeddings, n: what block n gives)")
+        axes.set_xlabel("Layer (0: embeddings, n: output of block n)")
 
     return _panels(results, table, panel)
 

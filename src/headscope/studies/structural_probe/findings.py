@@ -1,4 +1,4 @@
-"""What a structural probe found: in one table beside what Hewitt & Manning published, and in plain words."""
+"""Findings of a structural probe: a table with the values published by Hewitt & Manning, and sentences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NAMES = {
     "projection": "layer 0, read by an untrained BiLSTM",
     "linear": "words left to right",
 }
-# UUAS / DSpr / Root % / NSpr on the test set of the Penn Treebank. Which block "BERTbase7" is cannot be told from the
-# released code.
+# UUAS / DSpr / Root % / NSpr on the test set of the Penn Treebank. Which block "BERTbase7" is does not
+# follow from the released code.
 _BERT = {12: {7: "BERT-base 7: 79.8 / .85 / 88.0 / .87", 8: "(or this one)"}, 24: {15: "BERT-large 15: 82.5 / .86 / 89.4 / .88"}}
 _BERT[24][16] = "BERT-large 16: 81.7 / .87 / 90.1 / .89"
 _OTHERS = {
@@ -68,15 +68,15 @@ def wide(table: Table) -> list[dict[str, Any]]:
 
 
 def sentences(tables: Mapping[str, Table], best: int) -> list[str]:
-    """The findings: which layer holds trees best, what the baselines do, and how few dimensions are enough."""
+    """The findings: which layer encodes trees best, the baselines, and how few dimensions are enough."""
     return [*_best(tables, best), *_depths(tables, best), *_ranks(tables)]
 
 
 def _best(tables: Mapping[str, Table], best: int) -> Iterator[str]:
     rows = {row["metric"]: row for row in tables["structural"].where(source="model", layer=best)}
     yield (
-        f"Under a linear map of layer {best} ({_called(best)}), {_percent(rows['UUAS'])} of the edges of trees come out of distances "
-        f"between words{_beside(tables, 'UUAS')}; these and distances in the tree correlate by {_plain(rows['DSpr'])}"
+        f"A linear map of layer {best} ({_called(best)}) recovers {_percent(rows['UUAS'])} of the edges of trees from distances between "
+        f"words{_beside(tables, 'UUAS')}; these distances correlate with distances in the tree by {_plain(rows['DSpr'])}"
         f"{_beside(tables, 'DSpr')}."
     )
 
@@ -84,8 +84,8 @@ def _best(tables: Mapping[str, Table], best: int) -> Iterator[str]:
 def _depths(tables: Mapping[str, Table], best: int) -> Iterator[str]:
     rows = {row["metric"]: row for row in tables["structural"].where(source="model", layer=best)}
     yield (
-        f"Under another one, the word of least length is the root in {_percent(rows['Root%'])} of sentences{_beside(tables, 'Root%')}, and "
-        f"lengths and depths correlate by {_plain(rows['NSpr'])}{_beside(tables, 'NSpr')}."
+        f"Under a second map, the shortest vector is that of the root in {_percent(rows['Root%'])} of sentences{_beside(tables, 'Root%')}, "
+        f"and lengths correlate with depths by {_plain(rows['NSpr'])}{_beside(tables, 'NSpr')}."
     )
 
 
@@ -98,8 +98,8 @@ def _ranks(tables: Mapping[str, Table]) -> Iterator[str]:
     most = max(row["value"] for row in rows)
     enough = next(row for row in rows if row["value"] >= NEAR * most)
     yield (
-        f"Of ranks {rows[0]['rank']} to {rows[-1]['rank']} in layer {rows[0]['layer']}, {enough['rank']} is enough for {NEAR:.0%} of the "
-        f"best UUAS ({enough['value']:.1f} of {most:.1f}%)."
+        f"In layer {rows[0]['layer']}, a probe of rank {enough['rank']} reaches {NEAR:.0%} of the best UUAS of ranks {rows[0]['rank']} to "
+        f"{rows[-1]['rank']} ({enough['value']:.1f} of {most:.1f}%)."
     )
 
 
@@ -113,7 +113,7 @@ def _beside(tables: Mapping[str, Table], metric: str) -> str:
 
 
 def _called(layer: int) -> str:
-    return "the embeddings" if layer == 0 else f"what block {layer} gives, hidden_states[{layer}]"
+    return "the embeddings" if layer == 0 else f"the output of block {layer}, hidden_states[{layer}]"
 
 
 def _percent(row: Mapping[str, Any]) -> str:

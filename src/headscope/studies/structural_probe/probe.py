@@ -1,6 +1,6 @@
 """The probe itself: a matrix B under which squared distances, or squared lengths, should be those of the tree.
 
-Many probes are one: those of all layers lie on an axis of their own, and the rows of several matrices over the same
+Many probes are one: those of all layers lie on a separate axis, and the rows of several matrices over the same
 layer (distance and depth, several ranks, several seeds) are laid one below the other. They share the reading of the
 states and one product of matrices, and nothing else: each is what it would be alone.
 """

@@ -56,10 +56,10 @@ def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
             raise RunError(f"{spec.model} has no layer {layer}", f"Its hidden states are those of layers 0 (embeddings) to {count - 1}")
     layers = tuple(range(count)) if spec.layers is None else spec.layers
     if spec.ranks_layer is not None and spec.ranks_layer not in layers:
-        raise RunError(f"layer {spec.ranks_layer}, which ranks are tried on, is not among the layers", "Add it to --layers")
+        raise RunError(f"layer {spec.ranks_layer}, on which ranks are tested, is not among the layers", "Add it to --layers")
     for rank in (*((spec.rank,) if spec.rank is not None else ()), *(spec.ranks or ())):
         if rank > size:
-            raise RunError(f"rank {rank} is more than the {size} numbers of a vector of {spec.model}", f"Use ranks from 1 to {size}")
+            raise RunError(f"rank {rank} is larger than the {size} dimensions of a vector of {spec.model}", f"Use ranks from 1 to {size}")
     powers = tuple(2**power for power in range(size.bit_length()) if 2**power < size)
     ranks = (*powers, size) if spec.ranks is None else spec.ranks
     return spec.model_copy(update={"layers": layers, "rank": spec.rank or size, "ranks": ranks})
@@ -72,13 +72,13 @@ def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralS
     tested = _read(model, dev, spec, counts) if dev is not None else []
     if dev is None:
         texts, tested, by = _divided(texts, TESTED, "test", spec.seed)
-        notes.append(f"no other corpus to score on: {by} of the corpus itself serve")
+        notes.append(f"scored on {by} of the corpus itself, since there is no --dev")
     held: list[Encoded] = []
     if spec.held_out == "train":
         texts, held, by = _divided(texts, HELD_OUT, "held out", spec.seed)
-        notes.append(f"training stops by {by} that are held out of it")
+        notes.append(f"early stopping uses {by} held out of the training corpus")
     else:
-        notes.append("training stops by the sentences that are scored, as in the released code, which flatters")
+        notes.append("early stopping uses the scored sentences, as in the released code, so scores are biased high")
     parts = [_part(every, spec, counts) for every in (texts, tested, held)]
     for part, name in zip(parts[: 2 + (spec.held_out == "train")], ("to train on", "to score", "to stop by"), strict=False):
         if not len(part):

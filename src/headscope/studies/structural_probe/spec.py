@@ -37,31 +37,33 @@ class StructuralSpec(HiddenStatesSpec):
         None, description="file to score on; may be repeated [default: some documents of the corpus]"
     )
     preset: Literal["recommended", "reference"] = Field("recommended", description="recommended, or reference (what the released code did)")
-    layers: tuple[int, ...] | None = Field(None, description="as in 0,6-8; 0: embeddings, n: what block n gives [default: all]")
-    rank: int | None = Field(None, ge=1, description="rank of the probes of each layer [default: as many as a vector has numbers]")
+    layers: tuple[int, ...] | None = Field(None, description="as in 0,6-8; 0: embeddings, n: output of block n [default: all]")
+    rank: int | None = Field(None, ge=1, description="rank of the probes of each layer [default: the dimensions of a vector]")
     ranks: tuple[int, ...] | None = Field(
-        None, description="ranks to try on one layer, as in 1,2,4,8; none: not at all [default: powers of 2]"
+        None, description="ranks to test on one layer, as in 1,2,4,8; none: no test [default: powers of 2]"
     )
-    ranks_layer: int | None = Field(None, ge=0, description="layer to try ranks on [default: the best one]")
+    ranks_layer: int | None = Field(None, ge=0, description="layer to test ranks on [default: the best one]")
     baselines: tuple[Baseline, ...] = Field(BASELINES, description="of linear,decay,projection,random; none: no baseline")
-    seeds: int = Field(1, ge=1, le=100, description="probes to train of each kind, from different beginnings")
-    scale: Scale | None = Field(None, description="vectors and first matrices to one size (unit), or as they are (none) [default: unit]")
+    seeds: int = Field(1, ge=1, le=100, description="probes to train of each kind, from different initial weights")
+    scale: Scale | None = Field(
+        None, description="scale vectors and initial matrices to unit size (unit), or leave them (none) [default: unit]"
+    )
     punct: Punct | None = Field(
         None, description="punctuation by tag and relation (tag), or by the Penn Treebank's tags (ptb) [default: tag]"
     )
     held_out: HeldOut | None = Field(
-        None, description="stop by a part of the training corpus (train), or by what is scored (dev) [default: train]"
+        None, description="early stopping on a part of the training corpus (train), or on the scored sentences (dev) [default: train]"
     )
     rate: float = Field(1e-3, gt=0, description="learning rate")
     batch: int = Field(20, ge=1, description="sentences per step")
     epochs: int = Field(40, ge=1, description="epochs at most")
-    patience: int = Field(5, ge=1, description="epochs without a gain before a probe stops")
-    reset: bool = Field(False, description="Adam begins anew whenever the rate is lowered, as the paper says")
+    patience: int = Field(5, ge=1, description="epochs without gain before training stops")
+    reset: bool = Field(False, description="reset Adam whenever the learning rate is lowered, as the paper says")
     store: DType = Field("float16", description="hidden states on disk as float16 or float32")
     cache_limit: Annotated[float, Role.NEUTRAL] = Field(
         8.0, gt=0, description="GiB that the hidden states of a part of the corpus may take"
     )
-    max_length: int = Field(128, ge=8, description="tokens a sentence may have; longer ones are skipped")
+    max_length: int = Field(128, ge=8, description="longest sentence, in tokens; longer ones are skipped")
     limit: int | None = Field(None, ge=1, description="sentences of the corpus, drawn from all documents; 0: all of them [default: all]")
     resample: Literal["document", "sentence"] = Field("document", description="what intervals resample: document or sentence")
 

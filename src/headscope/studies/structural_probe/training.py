@@ -33,7 +33,7 @@ class StructuralRecipe:
     rate: float = 1e-3
     batch: int = 20
     epochs: int = 40
-    patience: int = 5  # epochs without a gain before a probe stops
+    patience: int = 5  # epochs without gain before training stops
     least: float = 1e-4  # what counts as a gain
     factor: float = 0.1  # what the rate is multiplied by after an epoch without a gain
     reset: bool = False  # whether Adam forgets what it knows then

@@ -21,7 +21,7 @@ class TwinsStudy(Study):
     folder = "twins"
     spec_class = "TwinsSpec"
     work_class = "TwinsWork"
-    help = """Say whether the heads of two models have twins in each other: heads that attend alike on the same texts.
+    help = """Find twins of the heads of one model in another: heads that attend alike on the same texts.
 
     headscope twins mini bert-base-uncased
     headscope twins mini ./my-bert --corpus en.conllu --control --out TWINS
@@ -40,9 +40,9 @@ class TwinsStudy(Study):
         "Jensen–Shannon divergence of their rows of attention, in nats; the twin of a head is the nearest head of the other model."
     )
     published = (
-        "Nothing is published to put beside these numbers: Clark et al. 2019 (§6) compare the heads of one model. Every head has a "
-        "nearest one, so a distance says little alone: compare it with that to the nearest head of the same model and, with "
-        "--control, of an untrained model."
+        "There are no published numbers to compare with: Clark et al. 2019 (§6) compare the heads of one model. Every head has a nearest "
+        "head, so a distance alone says little: compare it with the distance to the nearest head of the same model and, with --control, "
+        "of an untrained model."
     )
     figures = (
         StudyFigure(
@@ -52,17 +52,17 @@ class TwinsStudy(Study):
             "twins_matrix",
             "twins A B",
             "Heads and layers of both models",
-            "Left: heads that attend alike lie close together, and lines join heads that are each other's twins. Right: the mean distance "
-            "of the heads of each layer of one model to those of each layer of the other; the nearest layers are marked.",
+            "Left: heads that attend alike are close together, and lines join mutual twins. Right: the mean distance of the heads of "
+            "each layer of one model to those of each layer of the other; the nearest layers are marked.",
             ("embedding", "sqrt"),
         ),
     )
     compared = (
         ComparedTable(
-            "twins_summary", ("side", "quantity"), {"value": BOUNDS}, "how near twins are, and how many heads have one", drawn=True
+            "twins_summary", ("side", "quantity"), {"value": BOUNDS}, "distances of twins, and how many heads have one", drawn=True
         ),
         ComparedTable("twins_layers", ("side", "layer", "quantity"), {"value": BOUNDS}, "the same, layer by layer"),
-        ComparedTable("twins", ("side", "kind", "layer", "head"), {"distance": BOUNDS}, "how far each head is from its twin"),
+        ComparedTable("twins", ("side", "kind", "layer", "head"), {"distance": BOUNDS}, "distance of each head from its twin"),
     )
 
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> TwinsSpec:

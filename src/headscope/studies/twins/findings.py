@@ -82,27 +82,27 @@ class _Findings:
                 if key in self.rows
             ]
             within = percent(self.rows[letter, f"twin_{epsilon:g}"])
-            told.append(f"{within} closer than {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
-        return f"Heads of {model} with a twin in {other}: {', '.join(told)}." if told else ""
+            told.append(f"{within} at a distance below {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
+        return f"Share of heads of {model} with a twin in {other}: {', '.join(told)}." if told else ""
 
     def mutual(self) -> str:
         """How many heads are each other's twins, and the closest of them."""
         pairs = mutual_rows(self.tables["twins"])
         told = ", ".join(f"{head_of(row)} and {row['twin']} ({row['distance']:.3f})" for row in pairs[:5])
         closest = f"; the closest are {told}" if len(pairs) > 1 else f": {told}" if pairs else ""
-        return f"{len(pairs)} pair{'s are' if len(pairs) != 1 else ' is'} each other's twins{closest}."
+        return f"{len(pairs)} {'pairs of heads are mutual' if len(pairs) != 1 else 'pair of heads are mutual'} twins{closest}."
 
     def depth(self) -> str:
         """Whether twins lie at like depths."""
         rows = {letter: self.rows[letter, "depth"] for letter in LETTERS if (letter, "depth") in self.rows}
         told = [f"{spelled(row)} for heads of {self.names[letter]}" for letter, row in rows.items()]
-        return f"Depth of a head and depth of its twin correlate: {' and '.join(told)}." if told else ""
+        return f"The depth of a head correlates with the depth of its twin: {' and '.join(told)}." if told else ""
 
     def faint(self) -> str:
         """How many heads give little to words."""
         counts = {letter: sum(row["faint"] for row in heads) for letter, heads in self.heads.items()}
         told = " and ".join(f"{count} of {self.names[letter]}" for letter, count in counts.items() if count)
-        return f"Faint: {told} give less than {self.least:.0%} of their attention to words: little of them is compared." if told else ""
+        return f"Faint: {told} give less than {self.least:.0%} of their attention to words; only this part is compared." if told else ""
 
     def _pair(self, letter: Letter) -> tuple[str, str]:
         """The name of a model, and that of the other."""

@@ -68,7 +68,7 @@ class Heads:
 
 class Nearest(NamedTuple):
     """On the data and in every replicate: how far each head of one model is from its twin in the other, which that
-    is, and how far it is from the nearest head of its own model.
+    is, and how far it is from the nearest other head of its model.
     """
 
     twin: Float64[np.ndarray, "replicate+1 head"]
@@ -233,7 +233,7 @@ class Twins:
         `b`. `twins_summary`: per quantity of all heads.
         """
         if name not in TABLES:
-            raise RunError(f"no table is called {name!r}", choose_from(name, TABLES))
+            raise RunError(f"there is no table {name!r}", choose_from(name, TABLES))
         columns = {"twins": self._heads, "twins_layers": self._layers, "twins_matrix": self._matrix, "twins_summary": self._summary}[name]()
         return Table.of(columns, {"signature": self.signature})
 

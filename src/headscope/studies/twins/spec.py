@@ -22,22 +22,22 @@ class TwinsSpec(StudySpec):
 
     model: Annotated[str, Role.CONTENT] = Field("mini", title="a", description=MODEL_HELP)
     other: Annotated[str, Role.CONTENT] = Field(
-        title="b", description="the model to look for twins in, and whose heads may have some in the first"
+        title="b", description="the second model: heads of each model are matched with those of the other"
     )
     level: Literal["word", "token"] = Field("word", description="word, or token for models that read the same tokens")
     kind: tuple[Kind, ...] | None = Field(
-        None, description="encoder or decoder, or one for each: encoder,decoder [default: that with the most heads]"
+        None, description="kind of attention: encoder or decoder, or one per model: encoder,decoder [default: that with the most heads]"
     )
-    control: bool = Field(False, description="compare with untrained copies, too; takes three times as long")
+    control: bool = Field(False, description="also compare with untrained copies; takes three times as long")
     epsilons: tuple[float, ...] = Field((0.02, 0.05, 0.1), description="how close twins must be, in nats")
-    least: float = Field(0.1, description="heads that give less of their attention to words are marked as faint")
-    unit: Unit | None = Field(None, description="what one text is: sentence, paragraph, document, pair, segment [default: sentence]")
-    max_length: int = Field(128, ge=4, description="tokens a text may have, with either model; longer ones are left out")
-    limit: int | None = Field(None, ge=1, description="stop after so many texts; 0: all of them")
-    word_rows: Rows = Field("mean", description="a word's row: mean of its tokens' rows, first, or max")
+    least: float = Field(0.1, description="heads that give less than this share of their attention to words are marked as faint")
+    unit: Unit | None = Field(None, description="unit of text: sentence, paragraph, document, pair, segment [default: sentence]")
+    max_length: int = Field(128, ge=4, description="longest text, in tokens of either model; longer ones are skipped")
+    limit: int | None = Field(None, ge=1, description="stop after this many texts; 0: all of them")
+    word_rows: Rows = Field("mean", description="row of a word: mean of its tokens' rows, first, or max")
     replicates: int = Field(500, ge=0, le=100_000, description="bootstrap replicates for intervals")
-    seed: int = Field(0, description="seed of the bootstrap and of untrained weights")
-    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens in a batch [default: 2048, on a GPU 32768]")
+    seed: int = Field(0, description="random seed of the bootstrap and of untrained weights")
+    batch_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1, description="tokens per batch [default: 2048, on a GPU 32768]")
     shard_tokens: Annotated[int | None, Role.NEUTRAL] = Field(None, ge=1)  # tokens between two savings; by default 8 batches
 
     @field_validator("kind")
@@ -51,7 +51,7 @@ class TwinsSpec(StudySpec):
     @classmethod
     def _above_zero(cls, value: tuple[float, ...]) -> tuple[float, ...]:
         if not all(epsilon > 0 for epsilon in value):
-            raise ValueError(f"an epsilon of {min(value):g}: name distances above 0, in nats")
+            raise ValueError(f"epsilon is {min(value):g}: use distances above 0, in nats")
         return value
 
     @field_validator("least")

@@ -86,7 +86,7 @@ class Matcher:
                 self.dropped.add(f"{reason} by {name}", tally.first[reason], n, read=reason in tally.read)
         for place, name in enumerate(self.names):
             if alone := len(read[place].keys() - read[1 - place].keys()):
-                self.dropped.add(f"texts left out that only {name} reads so", document.id, alone)
+                self.dropped.add(f"texts skipped that only {name} reads so", document.id, alone)
         for positions, text in read[0].items():
             if positions in read[1]:
                 yield from self._shared((text, read[1][positions]))
@@ -104,7 +104,7 @@ class Matcher:
         if common:
             yield Shared(inputs, (tuple(map(first.__getitem__, common)), tuple(map(second.__getitem__, common))))
         else:
-            self.dropped.add("texts left out without a word that both models see", inputs[0].id)
+            self.dropped.add("texts skipped without a word that both models see", inputs[0].id)
 
 
 def rows_of(text: Encoded, kind: Kind) -> Encoded:

@@ -134,7 +134,7 @@ class TwinsWork(Work):
         self._before, self._within = self.share() or 0.0, 0.0
 
     def share(self) -> float | None:
-        """The share of the texts that is done: of the corpus as far as it is read, or of those that are asked for."""
+        """The share of the texts that is done: of the corpus as far as it is read, or of the limit."""
         shares = [super().share(), self._texts / self.spec.limit if self.spec.limit is not None else None]
         reached = max((share for share in shares if share is not None), default=None)
         return None if reached is None else self._before + (reached - self._before) * self._within
