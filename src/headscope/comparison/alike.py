@@ -104,8 +104,8 @@ class Alike:
         linkage: Linkage = "average",
         most: int = MOST,
     ) -> Table:
-        """One row per head: its place in the picture, its group (counted from 1) and how well it lies in it, its nearest
-        neighbour and the distance to it, the label that a picture shows and all of them.
+        """One row per head: its place in the picture, its group (counted from 1) and how well it lies in it, its
+        nearest neighbour and the distance to it, the label that a picture shows and all of them.
         """
         points = self.embed(method, sqrt, seed).points
         grouping = self.groups(number, linkage, sqrt, most)
