@@ -167,8 +167,8 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "attention from elsewhere": (config(attn_implementation="evil/kernel"), "code of its own for attention"),
     "an activation that is code": (config(hidden_act="os.system"), "could not be loaded"),
     "an adapter": (holds("adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "nobody/nothing"}), "holds an adapter"),
-    "weights cut short": (lambda folder: os.truncate(folder / WEIGHTS, 5000), "model.safetensors is no sound safetensors file"),
-    "weights that are empty": (holds(WEIGHTS, b""), "is no sound safetensors file"),
+    "weights cut short": (lambda folder: os.truncate(folder / WEIGHTS, 5000), "model.safetensors is not a valid safetensors file"),
+    "weights that are empty": (holds(WEIGHTS, b""), "is not a valid safetensors file"),
     "a header said to be huge": (holds(WEIGHTS, struct.pack("<Q", 10**18) + b"{}"), "header too large"),
     "a header longer than the file": (holds(WEIGHTS, struct.pack("<Q", 99_000_000) + b"{}"), "invalid header length"),
     "an offset beyond the file": (
@@ -183,10 +183,10 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "weights in GGUF": (only(".gguf"), "only as GGUF"),
     "weights in TensorFlow's format": (only(".h5"), r"has no \*.safetensors weights but weights.h5"),
     "no weights": (without(WEIGHTS), r"has no \*.safetensors weights"),
-    "an index out of the folder": (index("../outside.safetensors"), "names '../outside.safetensors', which is no file in the folder"),
-    "an index to the root": (index("/etc/passwd"), "which is no file in the folder"),
-    "an index to nothing": (index("model-9.safetensors"), "which is no file in the folder"),
-    "an index to a name too long for any file": (index("x" * 5000), "which is no file in the folder"),
+    "an index out of the folder": (index("../outside.safetensors"), "names '../outside.safetensors', which is not a file in the folder"),
+    "an index to the root": (index("/etc/passwd"), "which is not a file in the folder"),
+    "an index to nothing": (index("model-9.safetensors"), "which is not a file in the folder"),
+    "an index to a name too long for any file": (index("x" * 5000), "which is not a file in the folder"),
     "an index of numbers": (index(5), "does not say where weights are"),
     "an index that is a list": (holds(INDEX, "[]"), "holds a list"),
     "a link to a device": (link("tokenizer.json", "/dev/zero"), "no file that can be read"),
@@ -304,7 +304,7 @@ def test_a_tokenizer_that_gives_up_is_one_clear_error(folder: Path) -> None:
 def test_what_is_no_model_folder(tmp_path: Path, name: str) -> None:
     if name != ".":
         (tmp_path / name).write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match=r"is no sound GGUF file|is not a folder|has no config.json"):
+    with pytest.raises(ModelError, match=r"is not a valid GGUF file|is not a folder|has no config.json"):
         hs.load(tmp_path / name)
 
 

@@ -114,9 +114,7 @@ class Model:
     def require_plain_weights(self, purpose: str) -> None:
         """Refuse a quantised model for what needs gradients, or the numbers of its weights."""
         if self.quantisation is not None:
-            raise ModelError(
-                f"{self.name} is quantised ({self.quantisation}), which does not allow {purpose}", "Use the whole model"
-            )
+            raise ModelError(f"{self.name} is quantised ({self.quantisation}), which does not allow {purpose}", "Use the whole model")
 
     @property
     def encoder_decoder(self) -> bool:
