@@ -143,11 +143,11 @@ def described(**said: Any) -> Spoil:
 
 CASES: dict[str, tuple[Spoil, str]] = {
     "no config": (without("config.json"), "has no config.json. Name the folder that save_pretrained wrote"),
-    "config that is cut": (holds("config.json", "{"), "is no JSON"),
+    "config that is cut": (holds("config.json", "{"), "is not JSON"),
     "config that is a list": (holds("config.json", "[]"), "holds a list where an object is needed"),
-    "config in binary": (holds("config.json", b"\xff\xfe\x00"), "is no JSON"),
-    "config nested deep": (holds("config.json", "[" * 100_000), "is no JSON"),
-    "config with NaN": (config(layer_norm_eps=float("nan")), "layer_norm_eps in the config.json of .* is no number"),
+    "config in binary": (holds("config.json", b"\xff\xfe\x00"), "is not JSON"),
+    "config nested deep": (holds("config.json", "[" * 100_000), "is not JSON"),
+    "config with NaN": (config(layer_norm_eps=float("nan")), "layer_norm_eps in the config.json of .* is not a number"),
     "a billion layers": (config(num_hidden_layers=10**9), "num_hidden_layers = 1000000000, but no model has so many"),
     "a number of 400 digits": (config(num_hidden_layers=10**400), "no model has so many"),
     "more layers than tensors": (config(num_hidden_layers=5000), "num_hidden_layers = 5000, but the weights are 39 tensors"),
@@ -173,7 +173,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "a header longer than the file": (holds(WEIGHTS, struct.pack("<Q", 99_000_000) + b"{}"), "invalid header length"),
     "an offset beyond the file": (
         holds(WEIGHTS, struct.pack("<Q", 61) + b'{"a":{"dtype":"F32","shape":[9999],"data_offsets":[0,39996]}}'),
-        "no sound",
+        "not a valid",
     ),
     "weights that are missing": (tensors(lambda weights: weights.pop(QUERY)), f"lacks 1 weights .*{QUERY}.*would be random"),
     "a weight of another shape": (tensors(lambda weights: weights.update({QUERY: torch.zeros(3, 3)})), "another shape"),
@@ -189,10 +189,10 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "an index to a name too long for any file": (index("x" * 5000), "which is not a file in the folder"),
     "an index of numbers": (index(5), "does not say where weights are"),
     "an index that is a list": (holds(INDEX, "[]"), "holds a list"),
-    "a link to a device": (link("tokenizer.json", "/dev/zero"), "no file that can be read"),
-    "a link to nothing": (link(WEIGHTS, "nowhere"), "no file that can be read"),
-    "a link to what is none of its business": (link("config.json", "/etc/passwd"), "is no JSON"),
-    "a pipe that never ends": (pipe, "no file that can be read"),
+    "a link to a device": (link("tokenizer.json", "/dev/zero"), "cannot be read as a file"),
+    "a link to nothing": (link(WEIGHTS, "nowhere"), "cannot be read as a file"),
+    "a link to what is none of its business": (link("config.json", "/etc/passwd"), "is not JSON"),
+    "a pipe that never ends": (pipe, "cannot be read as a file"),
     "no tokenizer": (without("tokenizer.json", "tokenizer_config.json"), "Put the model's tokenizer.json beside its weights"),
     "half a tokenizer": (lambda folder: os.truncate(folder / "tokenizer.json", 300), "the tokenizer of .* cannot be read"),
     "a tokenizer that is a list": (holds("tokenizer.json", "[]"), "the tokenizer of .* cannot be read"),
@@ -260,7 +260,7 @@ def test_pickles_are_never_opened(folder: Path, tmp_path: Path, name: str) -> No
     with pytest.raises(ModelError, match=f"only as a pickle .{name}.*Convert it"):
         hs.load(folder)
     (folder / WEIGHTS).write_bytes((folder / name).read_bytes())  # under another name
-    with pytest.raises(ModelError, match="no sound safetensors"):
+    with pytest.raises(ModelError, match="not a valid safetensors"):
         hs.load(folder)
     assert not canary.exists()
     pickle.loads((folder / name).read_bytes()).close()

@@ -216,7 +216,7 @@ def test_what_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "m").exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
-    with pytest.raises(HeadscopeError, match="holds something else"):
+    with pytest.raises(HeadscopeError, match="contains something other"):
         train(animals(8), tmp_path / "full", tiny, overwrite=True)
     (tmp_path / "full" / "training.json").touch()
     with pytest.raises(HeadscopeError, match="--overwrite"):
