@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "an unknown kind": (config(model_type="mystery"), "is of the type 'mystery', which transformers .* does not know"),
     "a kind that is a number": (config(model_type=3), "is of the type '3'"),
     "quantised": (config(quantization_config={"quant_method": "gptq", "bits": 4}), "is quantised"),
-    "attention from elsewhere": (config(attn_implementation="evil/kernel"), "code of its own for attention"),
+    "attention from elsewhere": (config(attn_implementation="evil/kernel"), "custom code for its attention"),
     "an activation that is code": (config(hidden_act="os.system"), "could not be loaded"),
     "an adapter": (holds("adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "nobody/nothing"}), "holds an adapter"),
     "weights cut short": (lambda folder: os.truncate(folder / WEIGHTS, 5000), "model.safetensors is not a valid safetensors file"),
