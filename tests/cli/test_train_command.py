@@ -67,7 +67,7 @@ def test_train_prints_the_score_beside_the_majority_class(table: Path, tiny: Pat
     assert model.classes == {"0": 0, "1": 1}
     again = runner.invoke(app, order)
     assert again.exit_code == 1
-    assert "holds a trained model" in str(again.exception)
+    assert "contains a trained model" in str(again.exception)
     quiet = runner.invoke(app, [*order, "--overwrite", "--quiet", "--limit", "8"], catch_exceptions=False)
     assert (quiet.exit_code, quiet.output) == (0, "")
 

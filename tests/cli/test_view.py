@@ -241,7 +241,7 @@ def test_what_a_model_writes_is_listed() -> None:
     assert [line.split()[0] for line in after.splitlines()[1:5]] == ["right", "hand", ",", "and"]
     assert [line.split()[0] for line in before.splitlines()[1:3]] == ["<|endoftext|>", "The"]
     assert printed.rstrip().endswith("|generate:4")
-    assert "mini-decoder wrote the last 4 tokens, greedily: each is the most probable one; it stopped because no more tokens" in told
+    assert "mini-decoder wrote the last 4 tokens, greedily: each is the most probable one; it stopped because it reached the number" in told
 
 
 def test_what_a_model_writes_is_shaded(tmp_path: Path) -> None:

@@ -143,11 +143,11 @@ def described(**said: Any) -> Spoil:
 
 CASES: dict[str, tuple[Spoil, str]] = {
     "no config": (without("config.json"), "has no config.json. Name the folder that save_pretrained wrote"),
-    "config that is cut": (holds("config.json", "{"), "is no JSON"),
+    "config that is cut": (holds("config.json", "{"), "is not JSON"),
     "config that is a list": (holds("config.json", "[]"), "holds a list where an object is needed"),
-    "config in binary": (holds("config.json", b"\xff\xfe\x00"), "is no JSON"),
-    "config nested deep": (holds("config.json", "[" * 100_000), "is no JSON"),
-    "config with NaN": (config(layer_norm_eps=float("nan")), "layer_norm_eps in the config.json of .* is no number"),
+    "config in binary": (holds("config.json", b"\xff\xfe\x00"), "is not JSON"),
+    "config nested deep": (holds("config.json", "[" * 100_000), "is not JSON"),
+    "config with NaN": (config(layer_norm_eps=float("nan")), "layer_norm_eps in the config.json of .* is not a number"),
     "a billion layers": (config(num_hidden_layers=10**9), "num_hidden_layers = 1000000000, but no model has so many"),
     "a number of 400 digits": (config(num_hidden_layers=10**400), "no model has so many"),
     "more layers than tensors": (config(num_hidden_layers=5000), "num_hidden_layers = 5000, but the weights are 39 tensors"),
@@ -164,16 +164,16 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "an unknown kind": (config(model_type="mystery"), "is of the type 'mystery', which transformers .* does not know"),
     "a kind that is a number": (config(model_type=3), "is of the type '3'"),
     "quantised": (config(quantization_config={"quant_method": "gptq", "bits": 4}), "is quantised"),
-    "attention from elsewhere": (config(attn_implementation="evil/kernel"), "code of its own for attention"),
+    "attention from elsewhere": (config(attn_implementation="evil/kernel"), "custom code for its attention"),
     "an activation that is code": (config(hidden_act="os.system"), "could not be loaded"),
     "an adapter": (holds("adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "nobody/nothing"}), "holds an adapter"),
-    "weights cut short": (lambda folder: os.truncate(folder / WEIGHTS, 5000), "model.safetensors is no sound safetensors file"),
-    "weights that are empty": (holds(WEIGHTS, b""), "is no sound safetensors file"),
+    "weights cut short": (lambda folder: os.truncate(folder / WEIGHTS, 5000), "model.safetensors is not a valid safetensors file"),
+    "weights that are empty": (holds(WEIGHTS, b""), "is not a valid safetensors file"),
     "a header said to be huge": (holds(WEIGHTS, struct.pack("<Q", 10**18) + b"{}"), "header too large"),
     "a header longer than the file": (holds(WEIGHTS, struct.pack("<Q", 99_000_000) + b"{}"), "invalid header length"),
     "an offset beyond the file": (
         holds(WEIGHTS, struct.pack("<Q", 61) + b'{"a":{"dtype":"F32","shape":[9999],"data_offsets":[0,39996]}}'),
-        "no sound",
+        "not a valid",
     ),
     "weights that are missing": (tensors(lambda weights: weights.pop(QUERY)), f"lacks 1 weights .*{QUERY}.*would be random"),
     "a weight of another shape": (tensors(lambda weights: weights.update({QUERY: torch.zeros(3, 3)})), "another shape"),
@@ -183,16 +183,16 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "weights in GGUF": (only(".gguf"), "only as GGUF"),
     "weights in TensorFlow's format": (only(".h5"), r"has no \*.safetensors weights but weights.h5"),
     "no weights": (without(WEIGHTS), r"has no \*.safetensors weights"),
-    "an index out of the folder": (index("../outside.safetensors"), "names '../outside.safetensors', which is no file in the folder"),
-    "an index to the root": (index("/etc/passwd"), "which is no file in the folder"),
-    "an index to nothing": (index("model-9.safetensors"), "which is no file in the folder"),
-    "an index to a name too long for any file": (index("x" * 5000), "which is no file in the folder"),
+    "an index out of the folder": (index("../outside.safetensors"), "names '../outside.safetensors', which is not a file in the folder"),
+    "an index to the root": (index("/etc/passwd"), "which is not a file in the folder"),
+    "an index to nothing": (index("model-9.safetensors"), "which is not a file in the folder"),
+    "an index to a name too long for any file": (index("x" * 5000), "which is not a file in the folder"),
     "an index of numbers": (index(5), "does not say where weights are"),
     "an index that is a list": (holds(INDEX, "[]"), "holds a list"),
-    "a link to a device": (link("tokenizer.json", "/dev/zero"), "no file that can be read"),
-    "a link to nothing": (link(WEIGHTS, "nowhere"), "no file that can be read"),
-    "a link to what is none of its business": (link("config.json", "/etc/passwd"), "is no JSON"),
-    "a pipe that never ends": (pipe, "no file that can be read"),
+    "a link to a device": (link("tokenizer.json", "/dev/zero"), "cannot be read as a file"),
+    "a link to nothing": (link(WEIGHTS, "nowhere"), "cannot be read as a file"),
+    "a link to what is none of its business": (link("config.json", "/etc/passwd"), "is not JSON"),
+    "a pipe that never ends": (pipe, "cannot be read as a file"),
     "no tokenizer": (without("tokenizer.json", "tokenizer_config.json"), "Put the model's tokenizer.json beside its weights"),
     "half a tokenizer": (lambda folder: os.truncate(folder / "tokenizer.json", 300), "the tokenizer of .* cannot be read"),
     "a tokenizer that is a list": (holds("tokenizer.json", "[]"), "the tokenizer of .* cannot be read"),
@@ -260,7 +260,7 @@ def test_pickles_are_never_opened(folder: Path, tmp_path: Path, name: str) -> No
     with pytest.raises(ModelError, match=f"only as a pickle .{name}.*Convert it"):
         hs.load(folder)
     (folder / WEIGHTS).write_bytes((folder / name).read_bytes())  # under another name
-    with pytest.raises(ModelError, match="no sound safetensors"):
+    with pytest.raises(ModelError, match="not a valid safetensors"):
         hs.load(folder)
     assert not canary.exists()
     pickle.loads((folder / name).read_bytes()).close()
@@ -304,7 +304,7 @@ def test_a_tokenizer_that_gives_up_is_one_clear_error(folder: Path) -> None:
 def test_what_is_no_model_folder(tmp_path: Path, name: str) -> None:
     if name != ".":
         (tmp_path / name).write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match=r"is no sound GGUF file|is not a folder|has no config.json"):
+    with pytest.raises(ModelError, match=r"is not a valid GGUF file|is not a folder|has no config.json"):
         hs.load(tmp_path / name)
 
 

@@ -233,7 +233,7 @@ def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
     assert flow(model, inputs, ("G",), probes=4).notes[0].startswith("G: GPT2Block put together again differs from the model by ")
     model = tiny("deberta-v2")
     assert flow(model, inputs, ("G",), probes=4).notes == (
-        "G: DebertaV2Layer is no block that is known",
+        "G: DebertaV2Layer is not a known block",
         "G: sketched with 4 probes a layer",
     )
 

@@ -93,10 +93,10 @@ def test_texts_without_a_label_are_counted() -> None:
     given = [document("a", "The cat sat ."), Document("b", document("b", "A dog").sentences, label="yes")]
     found = examples(given, Encoder(tokenizer("wordpiece"), "document"), "label", ["no", "yes"], tally)
     assert [(example.text.document, example.labels.tolist()) for example in found] == [("b", [1])]
-    assert tally.lines() == ["1 texts without a label left out (first: a)"]
+    assert tally.lines() == ["1 texts skipped: no label (first: a)"]
     tally = Tally()
     assert examples(given[:1], Encoder(tokenizer("wordpiece"), "document"), "keyphrases", ["O", "B"], tally) == []
-    assert tally.lines() == ["1 texts without a keyphrase in them left out (first: a)"]
+    assert tally.lines() == ["1 texts skipped: no keyphrase in them (first: a)"]
 
 
 def test_what_begins_alike_is_held_out_together() -> None:

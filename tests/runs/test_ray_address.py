@@ -95,7 +95,7 @@ def test_a_model_that_a_worker_cannot_read_or_that_is_another_there(tmp_path: Pa
 
 def test_a_head_that_is_lost_ends_the_run_before_ray_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray waits for a minute and then ends the process with a message of its own."""
-    said = r"127.0.0.1:9 has not answered for 0 s. What was finished is kept: go on with --resume"
+    said = r"127.0.0.1:9 has not answered for 0 s. Finished shards are kept: continue with --resume"
     monkeypatch.setattr(cluster, "LOST", 0.0)
     pool = cluster.RayPool(1)
     pool._head = "127.0.0.1:9"  # where nothing listens

@@ -76,7 +76,7 @@ def remove_matching(folder: Path, pattern: re.Pattern[str]) -> None:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a folder if it is empty. Keep any other folder, and links to folders."""
+    """Remove a folder if it is empty. Keep other folders, and links to folders."""
     with suppress(OSError):
         folder.rmdir()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jaxtyping import Int64
 
 NO_VALUE = "(none)"  # the slice of documents that have no value
-MOST = 32  # slices of a run: each has states and tables of its own
+MOST = 32  # slices of a run: each has separate states and tables
 LENGTHS = (16, 64, 256, 1024)  # words: the upper bounds of the slices by length
 SLICES: Numbering[str] = Numbering(NO_VALUE)
 

@@ -40,7 +40,7 @@ def places(model: Model) -> tuple[str, ...]:
     )
     if len(found) != len(model.sites):
         raise ModelError(
-            f"{type(model.network).__name__} keeps what its heads give to itself, so that no head can be switched off",
+            f"{type(model.network).__name__} does not expose the outputs of its heads, so no head can be switched off",
             "Use a model that attends through transformers' attention interface, as most do, or DeBERTa or MPNet",
         )
     return found

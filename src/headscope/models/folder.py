@@ -41,7 +41,7 @@ def check_folder(folder: Path) -> None:
     """Refuse a folder that holds no model that can be loaded as it is and without running anything of it."""
     for path in sorted(folder.iterdir()):
         if path.suffix in _READ and not path.is_file() and not path.is_dir():
-            raise ModelError(f"{path} is no file that can be read", "It is a pipe, a device or a link to nothing: remove it")
+            raise ModelError(f"{path} cannot be read as a file", "It is a pipe, a device or a link to nothing: remove it")
         if path.suffix == ".json" and path.is_file() and path.stat().st_size > _JSON_BYTES:
             raise ModelError(f"{path} is larger than {_JSON_BYTES:,} bytes", _SAVED)
     if not (folder / "config.json").is_file():
@@ -58,7 +58,7 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
     """Refuse a configuration of sizes that no model has, of an unknown kind, or that requires custom code."""
     for setting, value in _numbers(config):
         if isinstance(value, float) and math.isnan(value):
-            raise ModelError(f"{setting} in the config.json of {name} is no number (NaN)", _SAVED)
+            raise ModelError(f"{setting} in the config.json of {name} is not a number (NaN)", _SAVED)
         if isinstance(value, int) and abs(value) > _MANY and _COUNTED.search(setting) and not _NOT_COUNTED.search(setting):
             raise _absurd(name, setting, value, "no model has so many")
     require_readable(name, config)
@@ -155,7 +155,7 @@ def read_any_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is no JSON ({_line(error)})", "Copy or download it again") from None
+        raise ModelError(f"{path} is not JSON ({_line(error)})", "Copy or download it again") from None
 
 
 def _weights(folder: Path) -> dict[str, list[int]]:
@@ -169,14 +169,14 @@ def _weights(folder: Path) -> dict[str, list[int]]:
             raise ModelError(f"{folder / INDEX} does not say where weights are", _SAVED)
         for file in dict.fromkeys(named.values()):
             if file not in {path.name for path in files}:
-                raise ModelError(f"{folder / INDEX} names {printable(file)[:100]!r}, which is no file in the folder", _SAVED)
+                raise ModelError(f"{folder / INDEX} names {printable(file)[:100]!r}, which is not a file in the folder", _SAVED)
     shapes: dict[str, list[int]] = {}
     for path in files:
         try:
             with safe_open(path, framework="pt") as file:
                 shapes |= {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a mapping
         except Exception as error:
-            raise ModelError(f"{path} is no sound safetensors file ({_line(error)})", "Copy or download it again") from None
+            raise ModelError(f"{path} is not a valid safetensors file ({_line(error)})", "Copy or download it again") from None
     return shapes
 
 

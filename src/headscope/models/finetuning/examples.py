@@ -62,11 +62,14 @@ def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, na
     for document in documents:
         given = labels_in(document, labels)
         if labels == "keyphrases" and not set(given) - {OUTSIDE}:
-            tally.add("texts without a keyphrase in them left out", document.id)
+            tally.add("texts skipped: no keyphrase in them", document.id)
             continue
         if unknown := next((label for label in given if label is not None and label not in number), None):
             known = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-            raise ModelError(f"{document.id} is labelled {unknown!r}, which is not learnt: {known}", "Use the same labels in both corpora")
+            raise ModelError(
+                f"{document.id} is labelled {unknown!r}, which is not in the training corpus: {known}",
+                "Use the same labels in both corpora",
+            )
         for text in tagging.texts([document], tally):
             if labels == "label":
                 numbers = np.array([UNLABELLED if label is None else number[label] for label in given], dtype=np.int64)
@@ -75,7 +78,7 @@ def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, na
                 numbers = np.full(len(text), UNLABELLED, dtype=np.int64)
                 numbers[places] = [number[tag] for tag in tags]
             if (numbers == UNLABELLED).all():
-                tally.add("texts without a label left out", document.id)
+                tally.add("texts skipped: no label", document.id)
             else:
                 found.append(LabelledExample(text, numbers))
     return found

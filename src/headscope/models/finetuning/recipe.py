@@ -41,10 +41,10 @@ class TrainingRecipe:
                 raise ModelError(f"{name} is {getattr(self, name)!r}", f"Use one of {', '.join(str(one) for one in allowed if one)}")
         for name in ("epochs", "batch", "rate", "checks", "patience"):
             if not 0 < getattr(self, name) < math.inf:
-                raise ModelError(f"{name} is {getattr(self, name)}", "Take a number above 0")
+                raise ModelError(f"{name} is {getattr(self, name)}", "Use a number above 0")
         for name, high in (("warmup", 1.0), ("held_out", 1.0)):
             if not 0 <= getattr(self, name) < high:
-                raise ModelError(f"{name} is {getattr(self, name)}", "Take a share from 0 to below 1")
+                raise ModelError(f"{name} is {getattr(self, name)}", "Use a share from 0 to below 1")
 
     @property
     def scored_by(self) -> str:

@@ -137,7 +137,7 @@ def _learn(
         if tell is not None:
             tell(checks[-1])
         if not math.isfinite(checks[-1].loss):
-            raise ModelError(f"the loss is no number after {step} steps at a rate of {plan.rate}", "Take a smaller --rate")
+            raise ModelError(f"the loss is not a number after {step} steps at a rate of {plan.rate}", "Use a smaller --rate")
         since += 1
         if best is None or checks[-1].beats(best):
             best, since = checks[-1], 0
@@ -178,9 +178,9 @@ def _majority(learnt: Sequence[LabelledExample], kept: Sequence[LabelledExample]
 def _check_folder(folder: Path, overwrite: bool) -> None:
     if folder.is_dir() and any(folder.iterdir()):
         if not (folder / RECORD).is_file():
-            raise HeadscopeError(f"{folder} holds something else than a trained model", "Name a new folder")
+            raise HeadscopeError(f"{folder} contains something other than a trained model", "Name a new folder")
         if not overwrite:
-            raise HeadscopeError(f"{folder} holds a trained model", "Name another folder, or add --overwrite")
+            raise HeadscopeError(f"{folder} contains a trained model", "Name another folder, or add --overwrite")
 
 
 def _save(classifier: Classifier, trained: TrainedModel, plan: TrainingRecipe, model: str, corpus: Corpus, dev: Corpus | None) -> None:

@@ -82,7 +82,7 @@ def read(layer: Layer, count: int, tolerance: float = 1e-4) -> Block | str:
     """
     name = type(layer.module).__name__
     if name not in KNOWN:
-        return f"{name} is no block that is known"
+        return f"{name} is not a known block"
     nearest = torch.inf
     for order in KNOWN[name].orders:
         try:

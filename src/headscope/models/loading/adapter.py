@@ -72,7 +72,7 @@ class Adapter:
             with safe_open(self.folder / WEIGHTS, framework="pt") as file:
                 return {name.removeprefix(_PREFIX): list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
         except Exception as error:
-            raise ModelError(f"{self.folder / WEIGHTS} is no sound safetensors file ({first_line(error)})", _SAVED) from None
+            raise ModelError(f"{self.folder / WEIGHTS} is not a valid safetensors file ({first_line(error)})", _SAVED) from None
 
     def choose_class(self, name: str, config: PretrainedConfig, head: bool) -> tuple[Any, Objective | None, PreTrainedModel]:
         """The class to load the base model with, what it predicts, and its skeleton: the first one that has all

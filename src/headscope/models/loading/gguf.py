@@ -37,7 +37,7 @@ def read_header(path: Path) -> GgufFile:
             types[GGMLQuantizationType(tensor.ggml_type).name] += prod(tensor.shape)
     except Exception as error:
         raise ModelError(
-            f"{path} is no sound GGUF file ({type(error).__name__}: {first_line(error)})", "Copy or download it again"
+            f"{path} is not a valid GGUF file ({type(error).__name__}: {first_line(error)})", "Copy or download it again"
         ) from None
     if not types:
         raise ModelError(f"{path} is a GGUF file without weights", "Copy or download it again")

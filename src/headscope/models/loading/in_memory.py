@@ -47,14 +47,14 @@ class ModelInMemory:
         """What was given as a model, by its type; an error that names the type if it is none of those accepted."""
         if isinstance(given, tuple | list):
             if len(given) != 2 or tokenizer is not None:
-                raise ModelError(f"a {type(given).__name__} of {len(given)} things is no model", ACCEPTED)
+                raise ModelError(f"a {type(given).__name__} of {len(given)} things is not a model", ACCEPTED)
             given, tokenizer = given
         network, beside = _parts(given)
         origin = {"object": type(given).__name__, **origin_of_adapters(network)}
         if _is_a(network, "peft", "PeftModel"):
             network = network.get_base_model()
         if not isinstance(network, PreTrainedModel):
-            raise ModelError(f"{_kind(given)} is no model that headscope can read", ACCEPTED)
+            raise ModelError(f"{_kind(given)} is not a model that headscope can read", ACCEPTED)
         name = str(network.name_or_path or type(network).__name__)
         return cls(network, _tokenizer(network, name, beside if tokenizer is None else tokenizer), name, origin)
 
@@ -119,7 +119,8 @@ def _tokenizer(network: PreTrainedModel, name: str, given: Any) -> PreTrainedTok
         return given
     if given is not None and not isinstance(given, str | Path):
         raise ModelError(
-            f"{_kind(given)} is no tokenizer of {type(network).__name__}", "Give the model's tokenizer: AutoTokenizer.from_pretrained(...)"
+            f"{_kind(given)} is not a tokenizer of {type(network).__name__}",
+            "Give the model's tokenizer: AutoTokenizer.from_pretrained(...)",
         )
     folder = Path(str(given or name)).expanduser()
     if kind_of(folder) == "folder" and any((folder / file).is_file() for file in _TOKENIZER_FILES):
@@ -131,7 +132,7 @@ def _tokenizer(network: PreTrainedModel, name: str, given: Any) -> PreTrainedTok
             except Exception as error:
                 raise explain(str(folder), error) from error
     if given is not None:
-        raise ModelError(f"{str(given)[:200]} is no folder with a tokenizer", "Give the tokenizer itself: (model, tokenizer)")
+        raise ModelError(f"{str(given)[:200]} is not a folder with a tokenizer", "Give the tokenizer itself: (model, tokenizer)")
     raise ModelError(
         f"{type(network).__name__} is given without its tokenizer, and {name!r} is no folder here that has one",
         "Give both: hs.load(model, tokenizer), or (model, tokenizer) wherever a model is expected",
