@@ -112,7 +112,7 @@ def test_the_pages_to_try_are_made_of_twenty_sentences(monkeypatch: pytest.Monke
     tool = import_module("try_it")
     assert set(tool.PAGES.values()) == MADE
     assert len({sentence.text for sentence in tool.SENTENCES}) == 20, "as the headings say"
-    assert tool.WITHOUT <= {path.parent.name for path in (ROOT / "src" / "headscope").glob("*/__init__.py")} | {"recipes"}
+    assert {path.parent.name for path in (ROOT / "src" / "headscope").glob("*/__init__.py")} | {"recipes"} >= tool.WITHOUT
     packages = {path.name for path in (ROOT / "src" / "headscope").iterdir()}
     assert {"measures", "engine", "models", "stats", "results", "gallery"} <= packages - tool.WITHOUT, "a change there makes another run"
 
