@@ -107,6 +107,16 @@ def test_the_site_asks_for_nothing_from_elsewhere(config: dict[str, Any], tmp_pa
     del sys.modules["check"]
 
 
+def test_the_pages_to_try_are_made_of_twenty_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS / "tools")
+    tool = import_module("try_it")
+    assert set(tool.PAGES.values()) == MADE
+    assert len({sentence.text for sentence in tool.SENTENCES}) == 20, "as the headings say"
+    assert {path.parent.name for path in (ROOT / "src" / "headscope").glob("*/__init__.py")} | {"recipes"} >= tool.WITHOUT
+    packages = {path.name for path in (ROOT / "src" / "headscope").iterdir()}
+    assert {"measures", "engine", "models", "stats", "results", "gallery"} <= packages - tool.WITHOUT, "a change there makes another run"
+
+
 def test_the_picture_of_the_architecture_is_that_of_the_import_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(DOCS / "tools")
     tool = import_module("architecture")

@@ -70,5 +70,5 @@ def test_schemes_are_known_by_their_labels() -> None:
     assert scheme(["ROOT", "nsubj", "obl:tmod", "acl:relcl", "dep"]) == "UD labels"
     assert scheme(["ROOT", "nsubj", "dobj", "pobj", "nsubjpass", "prep", "relcl"]) == "ClearNLP labels"
     assert scheme(["ROOT", "sb", "oa", "mo", "nk"]) == "TIGER labels"
-    assert scheme(["ROOT", "subject"]) == "labels of its own"
+    assert scheme(["ROOT", "subject"]) == "other labels"
     assert scheme(["ROOT"]) == ""

@@ -198,7 +198,7 @@ def test_compare_shows_the_difference(
 
 
 def test_text_is_wrapped_in_terminals_alone(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None]) -> None:
-    signature = "headscope:0.1.0|model:mini@47eb8ac0|corpus:sampler@ba4c9df8|measures:positions,tokens|run:82dfd84d"
+    signature = "headscope:1.0.0|model:mini@47eb8ac0|corpus:sampler@ba4c9df8|measures:positions,tokens|run:82dfd84d"
     sentence = "Heads of one layer are closer to each other than to heads of other layers."
     print_text(f"{sentence}\n{signature}")
     assert capsys.readouterr().out == f"{sentence}\n{signature}\n"

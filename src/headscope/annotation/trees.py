@@ -114,7 +114,7 @@ def scheme(labels: Collection[str]) -> str:
     """The annotation scheme of a parser's labels; "" if it has no labels."""
     plain = {label.partition(":")[0] for label in labels} - {"ROOT", "root", "dep", ""}
     known = next((name for name, marks in _SCHEMES.items() if marks <= plain), None)
-    return known or ("" if not plain else UNIVERSAL if plain <= set(RELATIONS) else "labels of its own")
+    return known or ("" if not plain else UNIVERSAL if plain <= set(RELATIONS) else "other labels")
 
 
 def load_parser(parser: str | None = None, pipeline: Any = None, language: str = "en") -> Parser:

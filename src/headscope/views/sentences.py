@@ -15,15 +15,15 @@ from headscope.views.text import ROOM, first_shown, held_influence, text_data, w
 
 
 @dataclass(frozen=True)
-class Sentence:
-    """A sentence to read: the group it is listed in, and what to look for."""
+class HeldSentence:
+    """A sentence that a page holds: the group it is listed in, and what to look for."""
 
     group: str
     text: str
     about: str
 
 
-def sentences_page(model: Model, sentences: Iterable[Sentence], known: Sequence[KnownHead], report: str, body: str) -> str:
+def sentences_page(model: Model, sentences: Iterable[HeldSentence], known: Sequence[KnownHead], report: str, body: str) -> str:
     """A page with the maps of all heads on each sentence. `known` are the heads that a run knows, `report` is the
     address of its report, and `body` is trusted HTML with an element `data-view="sentences"`.
     """

@@ -81,7 +81,7 @@ def text_data(model: Model, typed: TypedText, heads: Sequence[HeadId] | None = N
 
 
 def signature(model: Model, encoded: Encoded) -> str:
-    """The line that says which model read which text: `headscope:0.1.0|model:mini@1f2e3d4c|text:5b6a7988`."""
+    """The line that says which model read which text: `headscope:1.0.0|model:mini@1f2e3d4c|text:5b6a7988`."""
     origin = "".join(f"|{name}:{value}" for name, value in model.origin.items())
     return f"headscope:{versions()['headscope']}|model:{Path(model.name).name}@{model.fingerprint[:8]}{origin}|text:{_hash(encoded)}"
 
