@@ -89,7 +89,7 @@ def test_a_document_that_begins_with_thousands_of_spaces(tmp_path: Path) -> None
     [
         ("limit = " + "9" * 5000, "is not a TOML file"),
         ("corpus = " + "[" * 5000, "is not a TOML file"),
-        ("own = 5", "code to be run"),
+        ("own = 5", "code to run"),
         ('preset = "' + "x" * 20_000 + '"', "preset = 'xxx"),
     ],
 )

@@ -259,7 +259,7 @@ def test_classes_of_the_box_are_known_by_their_names() -> None:
 def test_nothing_is_imported_that_was_not_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "unasked.py"
     path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
-    with pytest.raises(RunError, match="not asked for"):
+    with pytest.raises(RunError, match="not requested"):
         make_spec({"own": [f"{path}:Reach"]}, "study.toml")
     with pytest.raises(MeasureError, match="unknown"):
         make_spec({"measures": {f"{path}:Reach": {}}}, "study.toml")
