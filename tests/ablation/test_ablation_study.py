@@ -361,7 +361,8 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="nothing to ablate on"):
         execute("ablation", SETTINGS, model=model, corpus=Corpus.of([]))
     one = execute("ablation", {**SETTINGS, "parts": ["pruning"]}, model=model, corpus=Corpus.of(list(CORPUS)[:1]))
-    assert one.manifest["notes"] == ["pruning: too few documents to split, so orders were found and tested on the same texts (selection bias)"]
+    note = "pruning: too few documents to split, so orders were found and tested on the same texts (selection bias)"
+    assert one.manifest["notes"] == [note]
     with pytest.raises(RunError, match="batch_texts = 0"):
         REGISTRY["ablation"].make({"batch_texts": 0})
     with pytest.raises(RunError, match="none twice"):

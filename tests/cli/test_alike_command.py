@@ -78,7 +78,8 @@ def test_sentences_say_what_can_be_worked_out_by_hand(folder: Path) -> None:
         "4 [4 4] of 6 heads have a near-duplicate (distance < 0.02 nats), 4 [4 4] at distance < 0.05, 4 [4 4] at distance < 0.1."
     )
     assert (
-        pairs_sentence(run.results, "encoder", 2) == "The most similar pairs of heads are 1-1 and 1-2 (0.000 [0.000 0.000]), 2-1 and 2-2 (0.000 [0.000 0.000])."
+        pairs_sentence(run.results, "encoder", 2)
+        == "The most similar pairs of heads are 1-1 and 1-2 (0.000 [0.000 0.000]), 2-1 and 2-2 (0.000 [0.000 0.000])."
     )
 
 

@@ -135,8 +135,8 @@ def test_sentences_by_hand() -> None:
     }  # fmt: skip
     told = sentences({"edge_tasks": Table.of(row), "edge_examples": Table.of(turns)})
     assert told == [
-        "pos: F1 is 0.500 with the embeddings and 0.900 with all layers; the expected layer is 2.50 [2.00 3.00], the centre of gravity 4.00 "
-        "(n = 1,200).",
+        "pos: F1 is 0.500 with the embeddings and 0.900 with all layers; the expected layer is 2.50 [2.00 3.00], the centre of gravity "
+        "4.00 (n = 1,200).",
         "coref: F1 is 0.700 with the embeddings and 0.700 with all layers; the expected layer is –, the centre of gravity 6.00 (n = 10).",
         "Selectivity (F1 with all layers minus F1 on random labels): pos +0.30.",
         "Example of pos, corrected by later layers: c [d]: Y by layers 0 to 1, Z by layers 0 to 5.",

@@ -179,10 +179,7 @@ def test_weights_of_a_long_text_come_from_where_a_word_is_most_central(finder: F
 def test_what_was_learnt_finds_pets(finder: Finder) -> None:
     trained = finder.trained
     assert (trained.corpus, trained.texts) == ("pets", 20)
-    assert (
-        f"20 documents (pets); F1 of words of keyphrases is {trained.f1:.2f} on held-out documents (each in turn"
-        in trained.sentence
-    )
+    assert f"20 documents (pets); F1 of words of keyphrases is {trained.f1:.2f} on held-out documents (each in turn" in trained.sentence
     assert trained.f1 > 0.7  # the same texts stand in all folds
     found = finder.find("The cats saw the dog.")
     keys = {"cats", "dog"}
@@ -202,8 +199,7 @@ def test_a_study_on_disk(bert_or_gpt2: Model, finder: Finder, tmp_path: Path) ->
     row = next(iter(results["keywords_scores"].where(system="all heads", level="words")))
     assert opened.trained.f1 == row["f1"] == pytest.approx(finder.trained.f1)
     assert (
-        f"{row['f1']:.2f} [{row['low']:.2f}, {row['high']:.2f}] on held-out documents (each in turn, in 3 folds)"
-        in opened.trained.sentence
+        f"{row['f1']:.2f} [{row['low']:.2f}, {row['high']:.2f}] on held-out documents (each in turn, in 3 folds)" in opened.trained.sentence
     )
     assert (opened.trained.texts, opened.trained.corpus) == (20, "pets.jsonl")
     dev = Corpus.of(replace(one, id=f"dev{one.id}") for one in corpus(2))

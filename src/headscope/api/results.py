@@ -163,8 +163,8 @@ class Run:
         return heads(self, *others)
 
     def alike(self, kind: Kind | None = None) -> Alike:
-        """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours, near
-        twins.
+        """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours,
+        near-duplicates.
         """
         from headscope.comparison.alike import alike
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 
 def flow(model: GivenModel = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
-    """How much words bear on each other, by attention and by gradients, and whether that goes with coreference, parts
-    of speech and trees.
+    """Influence between words, by attention and by gradients, and its link to coreference, parts of speech and trees.
 
     `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`,
     `preset`, ...

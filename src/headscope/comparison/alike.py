@@ -104,7 +104,7 @@ class Alike:
         linkage: Linkage = "average",
         most: int = MOST,
     ) -> Table:
-        """One row per head: its place in the picture, its group (counted from 1) and how well it lies in it, its nearest
+        """One row per head: its place in the picture, its group (counted from 1) and how well it fits, its nearest
         neighbour and the distance to it, the label that a picture shows and all of them.
         """
         points = self.embed(method, sqrt, seed).points

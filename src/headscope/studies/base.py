@@ -81,8 +81,7 @@ class StudyContext:
     """What one execution of a study is given: the model, the corpora by the names of their settings, and where results
     go.
 
-    `options` are what the study `takes` beside its settings; `key` identifies the execution, for checkpoints of its
-    own.
+    `options` are what the study `takes` beside its settings; `key` identifies the execution, for its checkpoints.
     """
 
     model: Model

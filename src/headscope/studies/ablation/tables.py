@@ -121,8 +121,8 @@ def layer_table(scores: Scores) -> Table:
 
 def only_table(scores: Scores) -> Table:
     """`ablation_all_but_one`: each layer with a single head left: the best one by all examples, and the best one by
-    the other half of the documents, scored on this half. A best of many that is scored on what it was chosen by
-    flatters.
+    the other half of the documents, scored on this half. The score of a head on the examples that it was chosen by
+    has a selection bias.
     """
     everything = scores.of("all_but_one")
     whole = np.ones(len(scores.documents), dtype=bool)
