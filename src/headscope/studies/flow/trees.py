@@ -36,8 +36,8 @@ class TreeDistances:
 
     Four variants: pairs of words whichever way the arcs between them point (the default to look at), or only flow
     from a word to those below it; each with or without the diagonal, which raises the correlation: a word is
-    at distance 0 from itself, and most of its flow stays. `n` is the sentences that have a correlation, which takes two different
-    distances. Intervals resample documents, or sentences.
+    at distance 0 from itself, and most of its flow stays. `n` is the sentences that have a correlation, which takes two
+    different distances. Intervals resample documents, or sentences.
     """
 
     def __init__(
