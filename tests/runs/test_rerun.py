@@ -135,7 +135,7 @@ def test_nothing_of_the_place_is_kept_without_need(whole: Path) -> None:
 def test_what_cannot_be_made_again_is_refused(mini: Model, run: Path, tmp_path: Path) -> None:
     documents = Corpus.of(list(read("sampler"))[:1])
     hs.run(mini, documents, ["entropy"], tmp_path / "memory", replicates=0, gallery=0)
-    with pytest.raises(RunError, match=r"texts in memory, which are not in a file.*headscope\.rerun\(.*corpus="):
+    with pytest.raises(RunError, match=r"texts in memory, not from a file.*headscope\.rerun\(.*corpus="):
         hs.rerun(tmp_path / "memory")
     assert hs.rerun(tmp_path / "memory", corpus=documents).identical
     changed = hs.load()
