@@ -220,7 +220,9 @@ def test_a_tagger_that_finds_nothing_has_nothing_to_lose(tmp_path: Path) -> None
         model.whole.classifier.bias[model.classes["O"]] += 100
     found = execute("ablation", {"parts": ["heads", "pruning"], "replicates": 0, "orders": 0, "steps": 2}, model=model, corpus=MANY)
     (warning,) = found.manifest["warnings"][-1:]
-    assert "keyphrase_tokens of the whole model is 0.0000, no better than its lowest value (0.0000): it has nothing to lose" in warning
+    assert (
+        "keyphrase_tokens of the whole model is 0.0000, no better than its lowest value (0.0000): the model has nothing to lose" in warning
+    )
     assert findings(found) == []
     assert found["summary"]["value"][0] == 0
     assert np.isnan(found["summary"]["value"][1:]).all()
@@ -298,7 +300,7 @@ def test_a_score_of_ones_own(tmp_path: Path) -> None:
         hs.ablate(model, MANY, score="own", **settings)
     with pytest.raises(RunError, match="go together"):
         hs.ablate(model, MANY, score="accuracy", function=right, **settings)
-    with pytest.raises(RunError, match=r"scored by a function of your own, which is not kept. Call headscope.ablate"):
+    with pytest.raises(RunError, match=r"scored by your own function, which is not saved. Call headscope.ablate"):
         REGISTRY["ablation"].refuse_rerun(own.results)
     REGISTRY["ablation"].refuse_rerun(plainly.results)
 
@@ -354,7 +356,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
             execute("ablation", {**SETTINGS, **settings}, model=model, corpus=MANY)
     classifier = loaded(tmp_path, "bert classes")
     bare = Corpus.of(Document(document.id, document.sentences) for document in CORPUS)
-    with pytest.raises(RunError, match="is a classifier, whose score needs labels"):
+    with pytest.raises(RunError, match="is a classifier, which is scored on labels"):
         execute("ablation", SETTINGS, model=classifier, corpus=bare)
     with pytest.raises(RunError, match=r"no run.json"):
         execute("ablation", {**SETTINGS, "run": str(tmp_path), "by": "entropy"}, model=model, corpus=MANY)

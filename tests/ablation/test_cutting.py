@@ -64,7 +64,7 @@ def test_a_smaller_model_from_the_command_line(tmp_path: Path, by: str) -> None:
     assert smaller.pruning is not None
     zeroed = [*options[:-1], str(tmp_path / "zeroed"), "--keep-shape"]
     done = CliRunner().invoke(app, zeroed, catch_exceptions=False)
-    assert "written with zeros" in done.output
+    assert "with zeros for the removed heads" in done.output
     assert hs.load(tmp_path / "zeroed", head=True).layout.size == 12
     with pytest.raises(RunError, match="is there already"):
         CliRunner().invoke(app, options, catch_exceptions=False)
@@ -84,7 +84,7 @@ def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
     assert ends == pytest.approx([ends[0]] * 4), "in whatever order, in the end all are gone"
     with pytest.raises(RunError, match="run and by go together"):
         REGISTRY["ablation"].make({"by": ["entropy"]})
-    with pytest.raises(RunError, match="not of the heads of this model"):
+    with pytest.raises(RunError, match="for heads that this model does not have"):
         by_head(run.results, "entropy", loaded(tmp_path, "bart").layout)
     done = CliRunner().invoke(app, ["prune", "mini", "--keep", "50%", "--by", "size", "--out", str(tmp_path / "x")])
     assert isinstance(done.exception, RunError)
@@ -126,10 +126,10 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     base = other["summary"]["value"][0]
     assert shown[:, 1].tolist() == pytest.approx([-100 * value / base for value in other["ablation"]["difference"]]), "a loss is positive"
     done = CliRunner().invoke(app, ["compare", *names, "--change", "-o", str(tmp_path / "change.svg")])
-    assert "lost without the head (%)" in (tmp_path / "change.svg").read_text(), done.output
+    assert "loss without the head (%)" in (tmp_path / "change.svg").read_text(), done.output
     assert "--change is only for figures" in str(CliRunner().invoke(app, ["compare", *names, "--change"]).exception)
     assert all(name in drawn for name in ("one (1)", "other", "one (3)"))
-    for wrong, said in (([*names[:1]], "nothing to compare"), ([*names, "--quantity", "entropy"], "Leave out --quantity")):
+    for wrong, said in (([*names[:1]], "nothing to compare"), ([*names, "--quantity", "entropy"], "Omit --quantity")):
         assert said in str(CliRunner().invoke(app, ["compare", *wrong]).exception)
     shares = losses([one], relative=True)["one"]
     assert shares["encoder", 1, 1] == pytest.approx(one["ablation"]["difference"][0] / one["summary"]["value"][0])

@@ -100,7 +100,7 @@ def test_what_is_read_late_is_of_the_run_that_was_opened(place: Path, other: Pat
 
 def test_tables_say_whose_they_are(place: Path, other: Path) -> None:
     shutil.copy(other / "tables" / "tokens.parquet", place / "tables" / "tokens.parquet")
-    with pytest.raises(RunError, match=r"tokens\.parquet is damaged \(its checksum is another\)"):
+    with pytest.raises(RunError, match=r"tokens\.parquet is damaged \(its checksum does not match\)"):
         _ = Results.open(place)["tokens"]
     manifest = json.loads((place / "run.json").read_text())
     Folder(place).write_manifest({name: value for name, value in manifest.items() if name != "files"})

@@ -35,7 +35,7 @@ def test_names_of_runs(folder: Path, tmp_path: Path) -> None:
 
 
 def test_folders_that_hold_no_run(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="contains no run"):
         find_runs([tmp_path])
     with pytest.raises(RunError, match="is not a run folder"):
         find_runs([tmp_path / "none"])

@@ -61,7 +61,7 @@ def test_a_decoder_continues_a_text_as_view_does(live: TestClient) -> None:
     ("body", "error"),
     [
         ({"model": "mini", "generate": 3}, "mini does not continue texts"),
-        ({"model": "mini-decoder", "generate": 65}, "65 tokens are asked for where 64 are allowed"),
+        ({"model": "mini-decoder", "generate": 65}, "65 tokens were requested, and 64 are allowed"),
         ({"model": "mini-decoder", "generate": 3, "second": "on"}, "a model continues one text, not two"),
         ({"model": "mini-decoder", "generate": 0}, "generate: Input should be greater than or equal to 1"),
         ({"model": "mini-decoder", "generate": "many"}, "generate: Input should be a valid integer, unable to parse string as an integer"),

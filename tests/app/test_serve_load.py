@@ -180,7 +180,7 @@ def test_ten_megabytes_of_text(serving: tuple[int, int]) -> None:
         assert talk(port, HEAD + framing, body, *([b"\r\n0\r\n\r\n"] if b"chunked" in framing else [])).startswith(b"HTTP/1.1 413")
     status, said = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "word " * 200_000})
     assert status == 422
-    assert json.loads(said)["error"] == "the text has 1,000,000 characters where 200,000 are allowed"
+    assert json.loads(said)["error"] == "the text has 1,000,000 characters, and 200,000 are allowed"
     status, said = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "cat " * 40_000})
     assert status == 200
     assert "cut off" in json.loads(said)["note"]

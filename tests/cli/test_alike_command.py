@@ -150,7 +150,7 @@ def test_the_table_leaves_in_any_format(folder: Path, tmp_path: Path) -> None:
     ("options", "says"),
     [
         (["-o", "heads.xls"], "tables cannot be written as '.xls'"),
-        (["--epsilon", "0"], "an epsilon of 0"),
+        (["--epsilon", "0"], "epsilon is 0"),
         (["--groups", "9"], "6 heads cannot be in 9 groups"),
         (["--linkage", "ward"], "no linkage is called 'ward'"),
         (["--embedding", "tsne", "--format", "csv"], "no embedding is called 'tsne'"),
@@ -185,5 +185,5 @@ def test_plot_takes_the_options_of_distances(folder: Path, tmp_path: Path) -> No
     assert "classical scaling" in (tmp_path / "clark6.svg").read_text(encoding="utf-8")
     assert "2 groups" in (tmp_path / "dendrogram.svg").read_text(encoding="utf-8")
     assert "in the order of the tree" in (tmp_path / "distances.svg").read_text(encoding="utf-8")
-    with pytest.raises(HeadscopeError, match="order says nothing about clark6"):
+    with pytest.raises(HeadscopeError, match="clark6 has no option order"):
         call("plot", folder, "clark6", "--order", "tree")

@@ -174,7 +174,7 @@ def test_a_toml_file_says_what_options_say(tmp_path: Path) -> None:
     with pytest.raises(HeadscopeError, match="is not a TOML file"):
         call("run", spec)
     spec.write_text("limits = 3\n")
-    with pytest.raises(HeadscopeError, match=r"study\.toml: no setting is called 'limits'"):
+    with pytest.raises(HeadscopeError, match=r"study\.toml: there is no setting 'limits'"):
         call("run", spec)
 
 

@@ -67,7 +67,7 @@ def test_a_table_with_the_text(learned: str, article: str) -> None:
     assert "Sea turtles lay eggs on the beach. The turtles return to the beach each year.\n" in out
     assert "\x1b" not in out
     assert "article.md: the best" in out
-    assert "as learnt from the keyphrases of 6 documents (animals.jsonl); F1 of words of keyphrases is" in out
+    assert "with weights learnt from the keyphrases of 6 documents (animals.jsonl); F1 of words of keyphrases is" in out
     assert "(each in turn, in 2 folds)" in out
     assert err == ""
 
@@ -76,7 +76,7 @@ def test_without_a_study_it_learns_from_the_sampler(article: str, tmp_path: Path
     model = loaded(tmp_path, "bert").name
     out, err = run(article, "--model", model)
     assert "headscope: learning from the 19 documents of the sampler, which takes some seconds" in err
-    assert f"weighed by all heads of {Path(model).name}, as learnt from the keyphrases of 19 documents (sampler)" in out
+    assert f"weighted by all heads of {Path(model).name}, with weights learnt from the keyphrases of 19 documents (sampler)" in out
 
 
 def test_json_and_csv_say_the_same(learned: str, article: str) -> None:
@@ -134,14 +134,14 @@ def test_what_cannot_be_done_is_said(learned: str, article: str, tmp_path: Path)
         (
             [article, "--format", "xml"],
             RunError,
-            "there is no format 'xml'.*the files are is said with --read-as",
+            "unknown format 'xml'.*of the files is set with --read-as",
         ),
         ([article, "-o", "page.docx"], RunError, "cannot be written as 'page.docx'"),
         ([str(tmp_path / "nowhere.txt")], CorpusError, "there is no such file"),
         ([str(tmp_path / "empty")], CorpusError, "no file in this folder has a name that shows its format"),
         ([str(bad)], CorpusError, "line 1 of .*is not UTF-8"),
         ([article, "--read-as", "conllu"], CorpusError, "line 1 of .*article.md"),
-        ([article, article, "-o", "picture.svg"], RunError, "a picture shows one text, not 2"),
+        ([article, article, "-o", "picture.svg"], RunError, "a picture can show one text, not 2"),
         ([article, "--learned", str(tmp_path / "none")], RunError, "none"),
     ]
     for arguments, kind, said in cases:

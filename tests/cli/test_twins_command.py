@@ -43,7 +43,7 @@ def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
     assert lines[2].startswith("Heads of small (a) with a twin in small (b): 100 % closer than 0.03 (small (a) ")
     assert "100 % closer than 0.2 (" in lines[2]
     assert "8 pairs are each other's twins; the closest are 1-1 and 1-1 (0.000), 1-2 and 1-2" in text
-    assert "the 2 closest pairs of each other's twins" in text
+    assert "the 2 closest pairs of mutual twins" in text
     assert "mean distance to the twin in the other model" in text
     assert "|limit:6|" in text
     results = Results.open(folder)
@@ -87,7 +87,7 @@ def test_settings_from_a_file_and_the_usual_folder(small: Path, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "B is missing: the model to look for twins in.* Use headscope twins A B"),
+        ([], "B is missing: the second model.* Use headscope twins A B"),
         (["small"], "B is missing"),
         (["small", "./nowhere"], "./nowhere is not a folder"),
         (["small", "small", "--max-length", "60", "--corpus", "nothing.txt"], "there is no such file"),

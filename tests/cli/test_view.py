@@ -66,7 +66,7 @@ def test_a_page_with_all_heads(tmp_path: Path) -> None:
     assert data["heads"] == ["5-5"]
     assert re.fullmatch(r"headscope:\S+\|model:mini@[0-9a-f]{8}\|text:[0-9a-f]{8}", str(data["signature"]))
     assert data["level"] == "word"
-    assert "far from each other" in str(data["why"])
+    assert "distant words" in str(data["why"])
     call(TEXT, "-o", tmp_path / "page.html", "--heads", "8-10,5-4", "--level", "word", "--specials", "hide")
     data = held(tmp_path / "page.html")
     assert (data["heads"], data["level"], data["specials"]) == (["8-10", "5-4"], "word", "hide")
@@ -196,7 +196,7 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
         ([TEXT, "--heads", "all", "--layer", "mean", "-o", "a.svg"], "a mean over layers is only for measures of influence"),
         ([TEXT, "--heads", "all"], "Write a page or a figure: -o page.html, -o figure.pdf"),
         ([TEXT, "--measure", "A", "--heads", "8-4", "-o", "a.svg"], "a figure shows either heads or a measure"),
-        ([TEXT, "--highlight", "key->table"], "'key' is no word of the text. Its words are: The keys to the old"),
+        ([TEXT, "--highlight", "key->table"], "'key' is not a word of the text. Its words are: The keys to the old"),
         ([TEXT, "--highlight", "keys->"], "'keys->' is not a pair of words"),
         ([TEXT, "--relation", "obj"], "Name one: headscope view FILE --sentence 3 --relation obj"),
         (["sampler", "--sentence", "3", "--relation", "vocative"], "the text has no vocative. It has "),
@@ -220,7 +220,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(headscope: Callable[..., tuple[in
 def test_a_long_text_is_cut_and_says_how_much(tmp_path: Path) -> None:
     _, said = call("word " * 2000, "--heads", "1-1,2-1", "-o", tmp_path / "page.html")
     assert re.search(r"headscope: 1,746 words cut off at the end; mini reads the first 256 tokens", said)
-    assert "2 of 144 heads are in the page" in said
+    assert "the page has 2 of 144 heads" in said
     assert sorted(held(tmp_path / "page.html")["maps"]) == ["1-1", "2-1"]  # type: ignore[call-overload]
     _, said = call("word " * 2000, "--max-length", "20", "-o", tmp_path / "page.html")
     assert "1,982 words cut off at the end" in said

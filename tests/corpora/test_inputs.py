@@ -401,7 +401,7 @@ def test_rerun_of_texts_in_memory(small_model: Model, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"replicates": 5, "gallery": 0}
     texts = [row["text"] for row in ROWS]
     hs.run(small_model, texts, ["tokens"], tmp_path / "run", **settings)
-    with pytest.raises(HeadscopeError, match=r"was made of texts in memory, which no file holds\. Give the texts again: headscope\.rerun"):
+    with pytest.raises(HeadscopeError, match=r"was made from texts in memory, not from a file\. Give the texts again: headscope\.rerun"):
         hs.rerun(tmp_path / "run", model=small_model)
     with pytest.raises(HeadscopeError, match="the corpus given is not what"):
         hs.rerun(tmp_path / "run", model=small_model, corpus=texts[:2])
@@ -446,6 +446,6 @@ def test_the_command_line_reads_standard_input_and_named_columns(tmp_path: Path,
     piped, named = hs.open_run("runs/mini-stdin"), hs.open_run("runs/mini-posts")
     assert bytes_of(piped) == bytes_of(named)
     assert "|corpus:-@" in piped.signature
-    with pytest.raises(HeadscopeError, match="was made of standard input, which no file holds"):
+    with pytest.raises(HeadscopeError, match="was made from standard input, not from a file"):
         hs.rerun("runs/mini-stdin")
     assert hs.rerun("runs/mini-posts").identical

@@ -89,7 +89,7 @@ def test_a_disk_that_is_full_at_some_file(mini: Model, whole: Path, tmp_path: Pa
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(RunError, match=r"cannot be written \(No space left on device\). Free some space, and go on with --resume"):
+        with pytest.raises(RunError, match=r"cannot be written \(No space left on device\). Free some space, and continue with --resume"):
             hs.run(mini, "sampler", out=out, **SMALL)
     assert half_written(out) == []
     assert not list(out.rglob("*.tmp"))

@@ -33,7 +33,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
         ("michel1", ["loss without the head", "loss of the whole model: ", "Framed: p", "3 texts"]),
         ("histogram", ["Heads", "minus with it"]),
         ("michel3", ["Heads switched off", "by importance", "by measured loss", "at random"]),
-        ("importance", ["Importance, from gradients", "how much worse without the head"]),
+        ("importance", ["Importance, from gradients", "loss of"]),
     ],
 )
 def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:

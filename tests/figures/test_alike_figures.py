@@ -267,9 +267,9 @@ def test_two_heads_that_are_the_same() -> None:
 @pytest.mark.parametrize(
     ("name", "choices", "says"),
     [
-        ("clark6", {"groups": 3}, "groups says nothing about clark6. It is for dendrogram"),
-        ("clark4", {"sqrt": True}, "sqrt says nothing about clark4. It is for clark6, dendrogram, distances"),
-        ("distances", {"order": "random"}, "no order is called 'random'. Use layer or tree"),
+        ("clark6", {"groups": 3}, "clark6 has no option groups. It is for dendrogram"),
+        ("clark4", {"sqrt": True}, "clark4 has no option sqrt. It is for clark6, dendrogram, distances"),
+        ("distances", {"order": "random"}, "there is no order 'random'. Use layer or tree"),
         ("clark6", {"embedding": "tsne"}, "no embedding is called 'tsne'"),
         ("dendrogram", {"linkage": "ward"}, "no linkage is called 'ward'"),
         ("dendrogram", {"groups": 7}, "6 heads cannot be in 7 groups"),

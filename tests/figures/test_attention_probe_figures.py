@@ -64,7 +64,7 @@ def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.Stu
     structural = Results({"study": "structural_probe", "best_layer": 2, "signature": "x"}, {"structural": Table.of(found)})
     (axes,) = study.plot("table3", structural=structural).axes
     assert axes.texts[1].get_text() == "52.5*"
-    with pytest.raises(RunError, match="no study of a structural probe"):
+    with pytest.raises(RunError, match="not a study of a structural probe"):
         study.plot("table3", structural=study)
 
 
@@ -72,7 +72,7 @@ def test_a_page_and_the_study_opened_again(study: hs.StudyResult) -> None:
     text = study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 3
     assert "Syntax in the attention of all heads" in text
-    assert "A weighted sum of all heads finds the governors of" in text
+    assert "A weighted sum of all heads finds the governor of" in text
     again = hs.open_study(study.results.path or "")
     assert str(again) == str(study)
     assert "attention_probe_heads" in again.tables
@@ -96,7 +96,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert summary["attention-words"]["uas"] == 1  # three words, seen again and again
     assert summary["right-branching"]["uas"] == 0.5
     assert summary["attention-words"]["tree"] == 1
-    with pytest.raises(RunError, match="no GloVe vectors here"):
+    with pytest.raises(RunError, match="no GloVe vectors were found"):
         CliRunner().invoke(app, [*command[:4], "--words", "glove", "--out", str(tmp_path / "y")], catch_exceptions=False)
     with pytest.raises(RunError, match="the options: root = 'wild'"):
         CliRunner().invoke(app, [*command, "--root", "wild"], catch_exceptions=False)

@@ -124,8 +124,8 @@ def test_colour_bars_are_labelled(run: hs.Run) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"style": "red"}, "no style is called 'red'. Use colour, grey, dark"),
-        ({"width": "wide"}, "no width is called 'wide'. Use column, page or a number of millimetres"),
+        ({"style": "red"}, "there is no style 'red'. Use colour, grey, dark"),
+        ({"width": "wide"}, "there is no width 'wide'. Use column, page or a number of millimetres"),
         ({"width": 5}, "a figure cannot be 5 mm wide"),
         ({"font_size": 100}, "a font size of 100 points"),
     ],
@@ -179,6 +179,6 @@ def test_the_command_line_has_the_options(run: hs.Run, tmp_path: Path, headscope
     assert "n = 2 texts" in "".join(svg.itertext())
     assert (tmp_path / "figure.caption.txt").exists()
     code, _, error = headscope("plot", folder, "clark4", "-o", path, "--style", "red")
-    assert (code, "no style is called 'red'" in error) == (2, True)
+    assert (code, "there is no style 'red'" in error) == (2, True)
     code, _, error = headscope("view", "The cat sat.", "-o", tmp_path / "a.html", "--width", "column")
     assert (code, "width is for figures" in error) == (2, True)

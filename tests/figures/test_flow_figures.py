@@ -116,8 +116,8 @@ def test_sentences_by_hand() -> None:
 def test_sentences_of_a_study_have_the_numbers_of_one_row(study: hs.StudyResult) -> None:
     """Every number in brackets, looked up in the study's own tables."""
     wanted = {
-        "From a noun": study["flow_coreference_headline"].where(preset="recommended", test="regression"),
-        "What a word gives": study["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"),
+        "Influence from a noun": study["flow_coreference_headline"].where(preset="recommended", test="regression"),
+        "The influence of a word": study["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"),
     }
     for start, rows in wanted.items():
         told = [line for line in sentences(study.results) if line.startswith(start)]

@@ -71,7 +71,7 @@ def test_what_is_said_is_what_the_tables_say(study: Results, tmp_path: Path) -> 
     row = next(iter(study["keywords_scores"].where(system="all heads", level="words")))
     assert f"an F1 of {row['f1']:.2f} [{row['low']:.2f} {row['high']:.2f}]" in told[0]
     mixed = max(study["keywords_weights"].where(system="scalar mix"), key=lambda row: row["share"])
-    assert f"these weigh most: {mixed['layer']}-{mixed['head']} ({mixed['share']:.0%})" in told[-1]
+    assert f"the largest weights are those of {mixed['layer']}-{mixed['head']} ({mixed['share']:.0%})" in told[-1]
     section = study_section(study)
     assert [figure["name"] for figure in section["figures"]] == ["keywords", "keyword_losses", "keyword_curves", "keyword_scores"]
     assert study.path is not None

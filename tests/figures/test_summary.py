@@ -67,7 +67,7 @@ def test_layers_that_print_alike_are_called_alike() -> None:
 def test_bits_are_not_called_nats() -> None:
     bits = hs.measure(planted(), TOKENS, {"entropy": {"base": "bits"}})
     assert not any("nats" in line for line in sentences(bits.results))
-    assert "in nats, or" in body(bits.results)
+    assert "(entropy in nats), or" in body(bits.results)
     assert "published" not in body(bits.results)
 
 
@@ -106,7 +106,7 @@ def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
     assert "1 of 64 heads gives more than half of its attention to the previous token: 4-3 (" in sentences(run.results)[1]
     assert "heads give more than half of their attention to the first token, <|endoftext|>: 5-4 (0.99)" in sentences(run.results)[0]
     assert "to the first token, &lt;|endoftext|&gt;" in html, "what a quantity is"
-    assert "does a layer look at the first token, punctuation, or at neighbouring tokens?" in html
+    assert "does a layer attend to the first token, punctuation and neighbouring tokens?" in html
     assert "Attention to the first token that stays high" in html
     assert "<b>first token</b><br>0.99</a>" in html, "a cell of the grid"
     assert "8-8 is head 8 of layer 8" in html
@@ -114,7 +114,7 @@ def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
     assert "gives more than half of its attention to a sink: first token or punctuation (measure tokens)" in html
     random = small("gpt2", "gpt2")
     unopened = body(hs.run(random, "sampler", ["positions", "tokens"], limit=4, replicates=0, max_length=60).results)
-    assert "does a layer look at the first token, punctuation, or at neighbouring tokens?" in unopened, "whatever the first token is"
+    assert "does a layer attend to the first token, punctuation and neighbouring tokens?" in unopened, "whatever the first token is"
     assert "[SEP]" not in unopened
 
 
@@ -145,7 +145,7 @@ def test_names_of_special_tokens_with_and_without_example_texts(mini: Model, min
 
 def test_a_reading_by_document_and_kinds_of_attention() -> None:
     documents = hs.run("mini", "sampler", ["coreference"], replicates=5, gallery=0)
-    assert "19 texts, one document at a time, from 19 documents" in body(documents.results)
+    assert "19 texts, one document each, from 19 documents" in body(documents.results)
     both = body(hs.run(small("t5", "t5"), "sampler", ["entropy"], limit=6, replicates=5, max_length=60).results)
     assert "24 in 2 encoder, 2 decoder, 2 cross layers of attention" in both
     assert 'href="#head=encoder/' in both, "kinds are shown where there are several"

@@ -104,7 +104,7 @@ def test_listwise_leaves_a_sentence_out_of_all_tests_by_layer() -> None:
 
 
 def test_what_cannot_be_compared_is_said() -> None:
-    with pytest.raises(MeasureError, match="no class of words 'noun'"):
+    with pytest.raises(MeasureError, match="unknown class of words 'noun'"):
         PartsOfSpeech([("noun", "VERB")])
     with pytest.raises(MeasureError, match="Use one of comparison, listwise"):
         PartsOfSpeech(deletion="pairwise")  # type: ignore[arg-type]

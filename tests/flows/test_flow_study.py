@@ -129,7 +129,7 @@ def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) ->
     for settings, message in (
         ({"measures": list[str]()}, "name at least one"),
         ({"measures": ["B"]}, "measures.0 = 'B'"),
-        ({"colour": 1}, "no setting is called 'colour'"),
+        ({"colour": 1}, "there is no setting 'colour'"),
         ({"probes": 1}, "probes = 1"),
     ):
         with pytest.raises(RunError, match=message):

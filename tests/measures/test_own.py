@@ -161,7 +161,7 @@ def test_a_measure_that_counted_nothing_says_so(repeats: type[Measure], tmp_path
 
 def test_labels_with_too_few_cases_are_not_called_nothing() -> None:
     tree = [Word("a", head=2, relation="x"), Word("b", head=0, relation="root")]
-    with pytest.warns(HeadscopeWarning, match=r"relations lists nothing: no label has 20 cases \(the most frequent has 1\)"):
+    with pytest.warns(HeadscopeWarning, match=r"relations lists no label: none has 20 cases \(the most frequent has 1\)"):
         hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["relations"], words=[0, 1], annotation=tree, replicates=0)
 
 

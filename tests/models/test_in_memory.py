@@ -213,7 +213,7 @@ def test_anything_else_is_one_clear_line(function: Any, given: Any, says: str) -
 
 
 def test_what_does_not_go_with_a_model_in_memory(network: Any, tokenizer: Any) -> None:
-    with pytest.raises(ModelError, match="weights of a model in memory are as they are"):
+    with pytest.raises(ModelError, match="data type of a model in memory cannot be changed"):
         hs.load(network, tokenizer, dtype="float16")
     with pytest.raises(ModelError, match=r"is in memory on cpu, not on cuda.*model.to\('cuda'\)"):
         hs.load(network, tokenizer, device="cuda")
@@ -264,7 +264,7 @@ def test_a_run_of_a_model_in_memory_is_made_again_with_that_model(network: Any, 
     run = tmp_path / "run"
     hs.run((network, tokenizer), "sampler", ["saliency"], run, **FEW)
     assert hs.rerun(run, model=(network, tokenizer)).identical
-    with pytest.raises(RunError, match=r"was made of a model in memory.*headscope.rerun\(.*model=\(model, tokenizer\)\)"):
+    with pytest.raises(RunError, match=r"was made with a model in memory.*headscope.rerun\(.*model=\(model, tokenizer\)\)"):
         hs.rerun(run)
     changed = deepcopy(network)
     with torch.no_grad():

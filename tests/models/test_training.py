@@ -233,5 +233,5 @@ def test_what_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
 def test_recipes_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match="Take"):
         TrainingRecipe(**wrong)
-    with pytest.raises(ModelError, match="no setting is called 'lr'"):
+    with pytest.raises(ModelError, match="there is no setting 'lr'"):
         hs.train(animals(8), "m", lr=1)

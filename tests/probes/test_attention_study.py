@@ -113,7 +113,7 @@ def test_order_batches_and_what_is_kept_change_nothing(whole: Results, bert: Mod
     spec = {**SETTINGS, "decode": "tree", "batch_tokens": 20, "cache_limit": 0}
     back = Corpus.of(list(SHORT)[::-1])
     other = execute(STUDY, spec, model=bert, corpus=back)
-    assert sum("worked out anew in each epoch" in note for note in other.manifest["notes"]) == 2
+    assert sum("computed again in each epoch" in note for note in other.manifest["notes"]) == 2
     for name in ("summary", "attention_probe_heads"):
         for one, same in zip(whole[name], other[name], strict=True):
             for column, value in one.items():
@@ -200,7 +200,7 @@ def test_no_glove_is_said(bert: Model) -> None:
     spec = STUDY.make({**SETTINGS, "words": None, "probes": "attention-words", "seeds": 1, "epochs": 1})
     found = execute(STUDY, spec, model=bert, corpus=SHORT)
     assert found.manifest["settings"]["words"] == "model"
-    assert "no GloVe vectors here" in found.manifest["notes"][0]
+    assert "no GloVe vectors were found" in found.manifest["notes"][0]
     bare = execute(STUDY, spec.model_copy(update={"probes": ("attention",)}), model=bert, corpus=SHORT)
     assert not bare.manifest["notes"]
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_done_is_said(bert: Model) -> None:
         ({"probes": ["feet"]}, r"probes.0 = 'feet'"),
         ({"probes": ["attention", "attention"]}, "none twice"),
         ({"rate": -1}, "greater than 0"),
-        ({"speed": 1}, "no setting is called 'speed'"),
+        ({"speed": 1}, "there is no setting 'speed'"),
     ):
         with pytest.raises(RunError, match=message):
             STUDY.make(settings)

@@ -184,7 +184,7 @@ def test_studies_are_joined_in_the_order_of_their_layers(edge_study: hs.StudyRes
     train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
     other = hs.probe_edge(mini_on_cpu, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
     assert len(other["edge_examples"]) == 0
-    with pytest.raises(RunError, match="no examples to show"):
+    with pytest.raises(RunError, match="the study has no examples"):
         other.plot("tenney3")
     assert "size: F1" in str(other)
     earlier = {name: _without_baseline(other[name]) for name in other.results}
@@ -268,7 +268,7 @@ def test_presets_and_settings_that_make_no_sense() -> None:
     for settings, match in (
         ({"tasks": []}, "at least one"),
         ({"negatives": "abs"}, "negatives"),
-        ({"tusks": 1}, "no setting is called"),
+        ({"tusks": 1}, "there is no setting"),
         ({"apart": -2}, "apart = -2"),
     ):
         with pytest.raises(RunError, match=match):

@@ -208,7 +208,7 @@ def test_a_study_on_disk(bert_or_gpt2: Model, finder: Finder, tmp_path: Path) ->
     other = loaded(tmp_path / "other", "gpt2" if "bert" in type(bert_or_gpt2.network).__name__.lower() else "bert")
     with pytest.raises(RunError, match=r"was learnt from the heads of .*Use --model"):
         Finder.open(tmp_path / "kw", other)
-    with pytest.raises(ModelError, match="what was learnt is of"):
+    with pytest.raises(ModelError, match="the finder was trained with"):
         hs.keywords("A cat.", other, finder)
 
 
@@ -259,7 +259,7 @@ def test_page_and_figure(finder: Finder, tmp_path: Path) -> None:
     assert found.trained in repr(found)
     several = hs.keywords([text, "A dog."], learned=finder)
     assert "<h2>text 2</h2>" in several.page()
-    with pytest.raises(RunError, match="a picture shows one text, not 2"):
+    with pytest.raises(RunError, match="a picture can show one text, not 2"):
         several.save(tmp_path / "figure.svg")
     with pytest.raises(RunError, match="room for 1,500 words"):
         hs.keywords("cat " * 1501, learned=finder).plot()

@@ -267,7 +267,7 @@ def test_heads_are_listed_in_the_order_of_what_is_printed() -> None:
         {"layer": [1, 2, 3] * 2, "head": [1, 1, 1] * 2, "received": ["mean"] * 3 + ["max"] * 3, "n": [9] * 6, "documents": [8] * 6, **own}
     )
     assert list(_alone(heads))[1] == (
-        "Alone, these tell most, by the loss of a regression on one head in nats per word: "
+        "The most informative single heads, by the loss of a regression on one head in nats per word, are "
         "2-1 (0.1000, AUC 0.70), 3-1 (0.1500, AUC 0.80), 1-1 (0.2000, AUC 0.60)."
     )
     scores = Table.of({"level": ["words"], "system": ["all heads"], "f1": [0.6], "low": [0.5], "high": [0.7], "n": [9], "documents": [8]})

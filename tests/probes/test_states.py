@@ -146,7 +146,7 @@ def test_refusals(bert: Model, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="at least one text"):
         hidden_states(bert, [], tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"cannot be kept in .*file"):
+    with pytest.raises(RunError, match=r"cannot be written to .*file"):
         hidden_states(bert, texts, tmp_path / "file" / "under")
     large = tiny("gpt2", "gpt2")
     for parameter in large.network.parameters():

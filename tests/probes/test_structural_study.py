@@ -127,7 +127,7 @@ def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
     documents = [{text.document for text in part.texts} for part in (parts.train, parts.held_out, parts.test)]
     assert [len(some) for some in documents] == [13, 1, 4]
     assert not documents[0] & documents[1] | documents[0] & documents[2] | documents[1] & documents[2]
-    assert parts.notes[0] == "no other corpus to score on: 4 of 18 documents of the corpus itself serve"
+    assert parts.notes[0] == "scored on 4 of 18 documents of the corpus itself, since there is no --dev"
     moved = material(tiny, Corpus.of(reversed(list(few))), None, spec)
     assert {text.id for text in moved.test.texts} == {text.id for text in parts.test.texts}
     released = material(tiny, few, few, resolved(few, preset="reference"))
@@ -231,8 +231,8 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
     ("settings", "says"),
     [
         ({"layers": [0, 9]}, r"mini has no layer 9\. Its hidden states are those of layers 0 \(embeddings\) to 2"),
-        ({"rank": 17}, r"rank 17 is more than the 16 numbers"),
-        ({"ranks": [2, 40]}, r"rank 40 is more than the 16 numbers"),
+        ({"rank": 17}, r"rank 17 is larger than the 16 dimensions"),
+        ({"ranks": [2, 40]}, r"rank 40 is larger than the 16 dimensions"),
         ({"layers": [1], "ranks_layer": 2}, r"layer 2, on which ranks are tested, is not among the layers"),
         ({"max_length": 4000}, r"max_length is 4000, but mini ends at 512 tokens"),
     ],

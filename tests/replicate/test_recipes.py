@@ -54,7 +54,7 @@ def opened(results: Results) -> tuple[dict[str, Results], dict[str, str]]:
 
 def is_found(claim: Claim, outcome: Outcome) -> bool:
     """Whether our number of a claim is where the recipe says, or rightly not there."""
-    empty = "has no value" in outcome.why or "no layer has a value" in outcome.why or "values are all alike" in outcome.why
+    empty = "has no value" in outcome.why or "no layer has a value" in outcome.why or "all values are equal" in outcome.why
     empty |= outcome.why.endswith("there is none")  # of what is to be put in order
     return outcome.ours is not None or empty or (outcome.why.startswith("there is no ") and claim.may_lack)
 
@@ -143,7 +143,7 @@ def test_replications_are_compared_and_have_pages_of_their_own(done: tuple[Recip
         compared = compare_studies([results, results]).differences["claims"]
         assert dict(zip(compared["id"], compared["a"], strict=True)) == values
         assert set(compared["difference"]) == {0.0}
-    with pytest.raises(RunError, match=r"is a replication, which has a page of its own\. headscope report"):
+    with pytest.raises(RunError, match=r"is a replication, which has a separate page\. headscope report"):
         page(results, [results])
 
 

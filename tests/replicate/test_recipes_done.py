@@ -121,7 +121,7 @@ def test_what_was_interrupted_goes_on_to_the_same(
 def test_folders_are_refused(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "novel.txt").write_text("Chapter 1")
-    with pytest.raises(RunError, match=r"not empty and no run folder \(it holds novel.txt\)"):
+    with pytest.raises(RunError, match=r"not empty and not a run folder \(it contains novel.txt\)"):
         done(recipe, tmp_path / "mine", material)
     hs.run(material[0], material[1], ["positions"], tmp_path / "run", limit=2, replicates=0, device="cpu")
     with pytest.raises(RunError, match="holds a run or another study"):
@@ -192,7 +192,9 @@ def test_rows_say_what_differs(recipe: Path, material: tuple[str, str], tmp_path
     results = done(recipe, tmp_path / "out", material)
     first, second = results["claims"]["differs"]
     assert first == "model: small, not bert-base; data: slice.conllu (18 texts), not Wikipedia; unit: sentence, not segment"
-    assert second == "data: slice.conllu (12 texts), not PTB; kept short: texts 12 (--full lifts it)"  # the model is theirs, by its name
+    assert (
+        second == "data: slice.conllu (12 texts), not PTB; shortened: texts 12 (--full removes the limits)"
+    )  # the model is theirs, by its name
     full = done(recipe, tmp_path / "full", material, full=True)
     assert full["claims"]["differs"][1] == "data: slice.conllu (18 texts), not PTB"
 
@@ -242,7 +244,7 @@ def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [
         (
             ('verb = "run"', 'verb = "walk"'),
-            r"verb = 'walk': no step can do 'walk': use one of run, train, flow",
+            r"verb = 'walk': unknown kind of step 'walk': use one of run, train, flow",
         ),
         (('place = "§1"', 'palce = "§1"'), r"two\.toml: claims\.next\.(place is missing|palce: there is no such key)"),
         (('expect = "above"\nthreshold = 0', 'expect = "above"'), r"next: expect = \"above\" needs threshold"),
@@ -251,12 +253,12 @@ def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (('name = "second"', 'name = "first"'), r"two steps are called 'first'"),
         (("published = 30.0", 'published = "many"'), r"two\.toml: claims\.all\.published = 'many'"),
         (("more_than = 0.5", "n = 'n'"), r"more_than goes with take"),
-        (('id = "all"', 'id = "all"\nsame_as = "nxet"'), r"claim all: same_as = 'nxet' is no claim"),
+        (('id = "all"', 'id = "all"\nsame_as = "nxet"'), r"claim all: same_as = 'nxet' is not a claim"),
         (('surely = ["lift_low", "lift_high"]\n', ""), r"all: a sign beside a baseline needs surely"),
         (('name = "Two steps"', "name = "), r"two\.toml is not a TOML file"),
         (
             ("replicates = 10, max_length = 64 }\nbrief", "replicats = 10 }\nbrief"),
-            r"step second of Two steps: .*no setting is called 'replicats'",
+            r"step second of Two steps: .*there is no setting 'replicats'",
         ),
         (('["relations"]', '["relatoins"]'), r"step second of Two steps: .*relatoins"),
         (('"clark2"', '"clark7"'), r"step first of Two steps: figure 'clark7' is unknown"),

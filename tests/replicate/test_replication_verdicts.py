@@ -130,7 +130,7 @@ def test_orders() -> None:
 def test_wide_intervals_give_no_order_either_way(values: tuple[float, float]) -> None:
     table = {"layer": [1, 2], "value": list(values), "low": [0.1, 0.1], "high": [0.9, 0.9], "n": [9, 9]}
     outcome = judge(ordered(item("a", 1, 1), item("b", 2, 2)), {"s": results_of(t=table)}, {})
-    assert (outcome.verdict, outcome.why) == ("unclear", "1 of 1 pairs may stand either way")
+    assert (outcome.verdict, outcome.why) == ("unclear", "the order of 1 of 1 pairs is not significant")
 
 
 def test_intervals_of_differences_and_of_the_best_of_several() -> None:
@@ -213,7 +213,7 @@ def test_claims_that_do_not_count_are_not_counted() -> None:
     claims.append(claim("within", {"rows": {"layer": 1}}, published=1.2, about="data", id="c"))
     repeats = {"b": "a"}
     rows = [row(one, judge(one, {"s": table}, {}), "", repeats.get(one.id, "")) for one in claims]
-    assert rows[1]["why"] == "our number is that of a, and counted there"
+    assert rows[1]["why"] == "the same number as in a, counted there"
     told = sentences(Table.of({name: [one[name] for one in rows] for name in rows[0]}))
     assert told[0] == "Of 1 claims: 1 same direction. Not counted: 1 properties of the data, 1 rows that repeat a number of another row."
 

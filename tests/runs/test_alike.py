@@ -202,5 +202,5 @@ def test_runs_without_distances_say_so() -> None:
             alike(results(ENCODER, distances_pairs=table))
     lonely = HeadLayout((Site("encoder", 0, 1, 1, ""),))
     nothing = Table(pairs_of(ENCODER, {"encoder": line()}).arrow.slice(0, 0))
-    with pytest.raises(RunError, match="no kind of its heads has two"):
+    with pytest.raises(RunError, match="does not have two heads of one kind"):
         alike(results(lonely, distances_pairs=nothing))

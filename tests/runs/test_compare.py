@@ -146,7 +146,7 @@ def test_models_of_other_shapes_are_compared_by_layer() -> None:
 def test_given_maps_of_unnamed_texts_are_not_paired() -> None:
     maps = np.full((1, 2, 3, 3), 1 / 3)
     runs = [hs.measure([maps, maps], [["a", "b", "c"]] * 2, ["entropy"]) for _ in range(2)]
-    assert compare([run.results for run in runs]).how.startswith("as of two independent")
+    assert compare([run.results for run in runs]).how.startswith("as two independent")
 
 
 def test_a_sink_is_compared_only_where_a_run_lists_one() -> None:

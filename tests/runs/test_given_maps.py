@@ -95,17 +95,17 @@ def test_documents_are_what_intervals_resample() -> None:
         ({"attention": MAPS * np.nan}, "negative or undefined"),
         ({"attention": np.full((1, 1, 5, 5), "x")}, "attention is <U1"),
         ({"attention": MAPS[:0]}, r"shape \(0, 1, 5, 5\)"),
-        ({"attention": MAPS * np.array([1, 1, 1, 1, 0])[:, None]}, "holds no weight at all"),
+        ({"attention": MAPS * np.array([1, 1, 1, 1, 0])[:, None]}, "a row has no weight"),
         ({"attention": [], "tokens": [TOKENS]}, "1 tokens for 0 texts"),
         ({"tokens": None}, "maps were given without tokens"),
-        ({"words": [None, 0, 1, 0, None], "measures": {"entropy": {"level": "word"}}}, "word 0 goes on after another word"),
+        ({"words": [None, 0, 1, 0, None], "measures": {"entropy": {"level": "word"}}}, "word 0 continues after another word"),
         ({"words": [None, 0.5, 1, 2, None]}, "word number 0.5"),
         ({"annotation": [Word("one")]}, "annotation of 1 words for 3 words"),
         ({"rows": "median"}, "rows is 'median'"),
         ({"tokens": TOKENS[:3]}, "3 tokens for maps of 5 positions"),
         ({"roles": ["word"] * 4}, "4 roles for maps"),
         ({"roles": ["verb"] * 5}, "role 'verb' is unknown"),
-        ({"measures": {"entropy": {"level": "word"}}}, "which tokens make a word"),
+        ({"measures": {"entropy": {"level": "word"}}}, "need the tokens of each word"),
         ({"attention": [MAPS, np.concatenate([MAPS, MAPS], 1)], "tokens": [TOKENS, TOKENS]}, "different models"),
     ],
 )
@@ -132,7 +132,7 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "torn.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:100])
     for name, says in [
         ("evil.npz", "cannot be read"),
-        ("empty.npz", "holds no maps"),
+        ("empty.npz", "has no maps"),
         ("torn.npz", "cannot be read"),
         ("none.npz", "there is no such file"),
     ]:

@@ -281,7 +281,7 @@ def test_runs_of_one_model_are_joined_and_others_refused() -> None:
     repeats = labelled(LAYOUT, sequences={"induction": [0.9, 0, 0, 0]}, tokens={"to_sep": [0, 0, 0.9, 0]})
     joined = head_labels(text, repeats)
     assert joined.words() == [("induction", "[SEP]"), (), (), ()]
-    assert joined.notes == ("tokens: of 2 runs that measured it, the first is read",)
+    assert joined.notes == ("tokens: 2 runs measured it, and the first is used",)
     assert joined.tested == 8, "four heads, to_sep and induction"
     needles = "retrieval (--measures retrieval --corpus needles:96x40 --max-length 256)"
     assert joined.unmeasured.startswith(f"not measured: {needles}; syntactic (--measures relations); coreference")
@@ -349,10 +349,10 @@ def test_the_command(
     code, out, _ = headscope("heads", tmp_path / "REPEATS", "--head", "1-1")
     assert (code, out.splitlines()[0].startswith("head 1-1: 0 labels; p < 0.05")) == (0, True)
     for wrong, told in (
-        (("--only", "magic"), "no type of heads is called 'magic'. Use one of induction, duplicate"),
+        (("--only", "magic"), "there is no type of heads 'magic'. Use one of induction, duplicate"),
         (("--head", "9-1"), "the model has no head 9-1. Did you mean 8-1? Its heads are 1-1 to 8-8"),
         (("--head", "x"), "'x' is not the name of a head"),
-        ((tmp_path / "MINI",), "are runs of different models. Ask for the heads of each"),
+        ((tmp_path / "MINI",), "are runs of different models. List the heads of each"),
         (("--format", "xls"), "format 'xls' is unknown"),
     ):
         code, out, err = headscope("heads", tmp_path / "REPEATS", *wrong)

@@ -87,7 +87,7 @@ def test_a_manifest_that_was_edited_removes_nothing_outside_its_tables(mini: Mod
 
 def test_a_run_json_of_another_program_is_no_run_of_ours(mini: Model, tmp_path: Path) -> None:
     mine = write(tmp_path / "run.json", json.dumps({"program": "another"}))
-    with pytest.raises(RunError, match=r"no run folder \(it holds run.json\)"):
+    with pytest.raises(RunError, match=r"not a run folder \(it contains run.json\)"):
         hs.run(mini, "sampler", ["entropy"], tmp_path, overwrite=True, **SMALL)
     assert json.loads(mine.read_text()) == {"program": "another"}
 

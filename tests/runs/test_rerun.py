@@ -54,7 +54,7 @@ def test_a_study_is_the_same_again(mini: Model, tmp_path: Path) -> None:
     assert found.identical, repr(found)
     assert found.circumstances == ()
     assert found.same.tables == len(study.tables)
-    with pytest.raises(RunError, match="only this process"):
+    with pytest.raises(RunError, match="studies run in one process"):
         hs.rerun(study, engine="processes")
 
 
@@ -120,7 +120,7 @@ def test_corpora_are_found_from_where_the_run_was_started(mini: Model, tmp_path:
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert hs.rerun(tmp_path / "out" / "run").identical
     (tmp_path / "texts" / "a.txt").rename(tmp_path / "a.txt")
-    with pytest.raises(RunError, match=r"was made of 'texts/a\.txt', which is not there any more.*Name it with --corpus"):
+    with pytest.raises(RunError, match=r"was made from 'texts/a\.txt', which does not exist any more.*Name it with --corpus"):
         hs.rerun(tmp_path / "out" / "run")
     assert hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "a.txt").identical
     (tmp_path / "a.txt").write_text("Another text.")
@@ -135,7 +135,7 @@ def test_nothing_of_the_place_is_kept_without_need(whole: Path) -> None:
 def test_what_cannot_be_made_again_is_refused(mini: Model, run: Path, tmp_path: Path) -> None:
     documents = Corpus.of(list(read("sampler"))[:1])
     hs.run(mini, documents, ["entropy"], tmp_path / "memory", replicates=0, gallery=0)
-    with pytest.raises(RunError, match=r"texts in memory, which no file holds.*headscope\.rerun\(.*corpus="):
+    with pytest.raises(RunError, match=r"texts in memory, not from a file.*headscope\.rerun\(.*corpus="):
         hs.rerun(tmp_path / "memory")
     assert hs.rerun(tmp_path / "memory", corpus=documents).identical
     changed = hs.load()
@@ -146,7 +146,7 @@ def test_what_cannot_be_made_again_is_refused(mini: Model, run: Path, tmp_path: 
     assert hs.rerun(tmp_path / "changed", model=changed).identical
     maps = np.full((1, 1, 2, 2), 0.5)
     hs.measure(maps, ["a", "b"], ["entropy"], out=tmp_path / "maps", gallery=0)
-    with pytest.raises(RunError, match="was made of maps"):
+    with pytest.raises(RunError, match="was made from maps"):
         hs.rerun(tmp_path / "maps")
     with pytest.raises(RunError, match="no folder"):
         hs.rerun(hs.run(mini, "sampler", ["entropy"], limit=2, replicates=0))
@@ -161,7 +161,7 @@ def test_the_command_ends_with_what_was_found(run: Path) -> None:
     assert found.exit_code == 1, found.output
     assert "more than floating-point noise" in found.stdout
     assert "seed was 0 and is 1" in found.stdout
-    assert f"the new one is in {run.parent / 'run.rerun'}" in found.stdout
+    assert f"the new results are in {run.parent / 'run.rerun'}" in found.stdout
     again = CliRunner().invoke(app, ["rerun", str(run.parent / "run.rerun"), "--quiet"])
     assert (again.exit_code, again.stdout) == (0, "")
 

@@ -269,7 +269,7 @@ def test_layers_can_be_chosen(mini: Model, whole: Path) -> None:
         ({"max_length": 300}, "ends at 256 tokens. Use --max-length 256"),
         ({"unit": "verse"}, "unit = 'verse'"),
         ({"measures": ["entropy", "grace"]}, "measure 'grace' is unknown"),
-        ({"colour": "red"}, "no setting is called 'colour'"),
+        ({"colour": "red"}, "there is no setting 'colour'"),
         ({"engine": "cloud"}, "engine 'cloud' is unknown"),
         ({"corpus": "sampler", "max_length": 5}, "nothing to measure"),
         ({"measures": []}, "measures is empty"),

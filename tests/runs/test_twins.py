@@ -259,13 +259,13 @@ def test_texts_that_one_model_drops_are_dropped_for_both(models: dict[str, Model
         ({"kind": "decoder"}, "bert has no decoder self-attention. It has encoder"),
         ({"kind": ("encoder", "cross")}, "gpt2 has no cross self-attention. It has decoder"),
         ({"kind": ("encoder", "decoder", "decoder")}, "3 kinds for two models"),
-        ({"epsilons": (0.1, 0)}, "an epsilon of 0"),
+        ({"epsilons": (0.1, 0)}, "epsilon is 0"),
         ({"least": 1.5}, "from 0 to 1"),
         ({"max_length": 100}, "Use --max-length 64"),
         ({"unit": "page"}, "unit = 'page'"),
         ({"limit": -1}, "limit = -1"),
         ({"max_length": 5}, "nothing to compare: no text of memory is left that both models read. 4 overlong texts dropped by bert"),
-        ({"epsilon": 0.1}, r"no setting is called 'epsilon'\. Did you mean epsilons\? Use model, .* level, kind"),
+        ({"epsilon": 0.1}, r"there is no setting 'epsilon'\. Did you mean epsilons\? Use model, .* level, kind"),
     ],
 )
 def test_each_mistake_is_explained(models: dict[str, Model], settings: dict[str, Any], says: str) -> None:

@@ -190,7 +190,7 @@ def test_studies_are_compared(whole: Results, settings: Mapping[str, Any], tmp_p
     assert row["difference"] == values[1] - values[0] != 0
     assert set(compared.differences) == {"twins_summary", "twins_layers", "twins"}
     numbers_alone = TwinHeads(**{**vars(TwinHeads.of_study(whole)), "results": None})
-    with pytest.raises(RunError, match="made of numbers alone"):
+    with pytest.raises(RunError, match="made from numbers alone"):
         hs.compare(numbers_alone, whole.path or "")
 
 

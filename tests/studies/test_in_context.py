@@ -71,7 +71,7 @@ def test_a_layer_whose_heads_are_all_strong_lends_some_of_them() -> None:
     sets = HeadSets.choose(np.array([0.9, 0.8, 0.7, 0.6, 0, 0, 0, 0]), LAYOUT, (1, 4), 2, seed=0)
     assert all(draw[0] in (1, 2, 3) for draw in sets.random[1])
     assert sets.random[4] == ((0, 1, 2, 3), (0, 1, 2, 3))
-    with pytest.raises(RunError, match="8 heads are to be off, and 8 of the model's 8 have a score"):
+    with pytest.raises(RunError, match="8 heads are to be switched off, but only 8 of the model's 8 have a score"):
         HeadSets.choose(np.arange(8.0), LAYOUT, (8,), 1, seed=0)
 
 
@@ -150,7 +150,7 @@ def test_random_weights_learn_nothing_in_context() -> None:
         ({"chosen_on": "repeats:50"}, "sequence_1/1 is in --corpus and in --chosen-on", "repeats:50@1"),
         ({"corpus": "sampler", "max_length": 512}, "the longest has 463", "--max-length 256"),
         ({"model": "mini"}, "does not predict each next token", "mini-decoder"),
-        ({"heads": 64}, "64 heads are to be off, and mini-decoder has 64", "fewer --heads"),
+        ({"heads": 64}, "64 heads are to be switched off, but mini-decoder has 64", "fewer --heads"),
         ({"early": 60, "late": 50}, "the early token, 60, should be before the late one, 50", None),
         ({"heads": 0}, "name numbers of heads, from 1", None),
     ],

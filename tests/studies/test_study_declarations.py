@@ -148,7 +148,7 @@ def test_refused_on_the_command_line_in_one_line(study: Study, small: SmallStudi
     assert "nowhere.conllu" in refusal(headscope, *written(study, {"corpus": ["nowhere.conllu"]}), "--out", out)
     file = tmp_path / "settings.toml"
     file.write_text('colour = "red"\n')
-    assert "no setting is called 'colour'" in refusal(headscope, *written(study, {}, file), "--out", out)
+    assert "there is no setting 'colour'" in refusal(headscope, *written(study, {}, file), "--out", out)
     assert not out.exists()
     out.write_text("a file")
     refusal(headscope, *written(study, {"corpus": [small.material / "excerpt.conllu"]}), "--out", out)

@@ -116,6 +116,6 @@ def test_reported_on_a_page(any_folder: Path, headscope: Headscope) -> None:
         wanted += [text for figure in shown for text in (figure.title, figure.about)]
         assert page.count('src="data:image/svg+xml') == len(shown)
         published = any(name.startswith("published") and any(results["summary"][name]) for name in results["summary"].columns)
-        assert ("All questions in numbers, and published values" in page) == published
+        assert ("All results in numbers, with published values" in page) == published
     for text in wanted:
         assert text in page, text

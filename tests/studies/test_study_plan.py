@@ -80,7 +80,7 @@ def test_the_lines_of_an_estimate() -> None:
         "toy: 0 documents, 0 texts, 0 tokens, 0 words, 4 jobs",
         "memory: 1.5 GB with all libraries so far, 40 MB of it weights",
         "loading, reading and encoding: 5 s",
-        "tried: 25.0% of the work in 12 s, then given up",
+        "tried: 25.0% of the work in 12 s, then stopped",
         "expected: 53 s in all, less if probes stop early",
     ]
 

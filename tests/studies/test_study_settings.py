@@ -95,7 +95,7 @@ def test_old_names_of_settings(name: str, old: Mapping[str, Any], now: Mapping[s
     """Folders of older versions have them. An old name is refused beside the new one and by other studies."""
     assert REGISTRY[name].make(old) == REGISTRY[name].make(now)
     for study, settings in ((name, {**old, **now}), ("flow", old)):
-        with pytest.raises(RunError, match=f"no setting is called '{next(iter(old))}'"):
+        with pytest.raises(RunError, match=f"there is no setting '{next(iter(old))}'"):
             REGISTRY[study].make(settings)
 
 

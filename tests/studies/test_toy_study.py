@@ -126,7 +126,7 @@ def test_unknown_once_it_is_removed(toy: Study, small: SmallStudies, headscope: 
             code, _, error = headscope(*arguments)
             assert (code, error.count("\n")) == (2, 1), arguments
             assert "a study of toy is not known" in error, arguments
-        with pytest.raises(RunError, match=r"a study of toy is not known.*newer version"):
+        with pytest.raises(RunError, match=r"unknown study toy.*another version"):
             hs.study("toy")
     finally:
         REGISTRY.add(toy)

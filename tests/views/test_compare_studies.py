@@ -78,7 +78,7 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
     settings = {"parts": ["trees"], "measures": ["A"], "replicates": 30}
     studies = [hs.flow("mini", excerpt(8, 3), tmp_path / weights, weights=weights, **settings) for weights in ("trained", "random")]
     found = compare_studies([study.results for study in studies])
-    assert found.how.startswith("of each study alone, not of differences")
+    assert found.how.startswith("for each study alone, not for differences")
     for row in found.differences["flow_tree_distances"]:
         assert math.isnan(row["low"])
         key = {name: row[name] for name in ("variant", "method", "measure")}
@@ -118,7 +118,7 @@ def test_kinds_are_not_mixed(probes: list[hs.StudyResult], tmp_path: Path) -> No
     other = hs.ablate("mini", "sampler", tmp_path / "ablated", parts=["layers"], limit=2, replicates=0)
     with pytest.raises(RunError, match="different kinds: attention_probe, ablation"):
         hs.compare(probes[0], other)
-    with pytest.raises(RunError, match="nothing to compare it with"):
+    with pytest.raises(RunError, match="only one run was named"):
         hs.compare(other)
 
 

@@ -108,7 +108,7 @@ def test_a_text_too_long_for_a_page_holds_some_heads_and_a_live_one_sends_all(mi
     small = views.look_at(mini, view.text, room=10 * size)
     assert list(small.maps) == sorted(small.order[:10], key=mini.layout.ids().index)
     assert small.order == view.heads
-    assert "10 of 144 heads are in the page" in small.note
+    assert "the page has 10 of 144 heads" in small.note
     monkeypatch.setattr("headscope.widget.view.look_at", lambda model, text, heads: small)
     monkeypatch.setattr("headscope.widget.view.BESIDE", size)
     assert list(held(hs.view(mini, TEXT)._repr_html_())["text"]["maps"]) == [str(small.order[0])], "beside a live view"

@@ -10,7 +10,7 @@ export function Sections({ run }: { run: Run }): JSX.Element {
   const kinds = (name: string): number => run.curves.filter((figure) => figure.name === name).length;
   return (
     <>
-      <section class="hs-part"><h2>All heads</h2><div data-view="explorer" /></section>
+      <section class="hs-part"><h2>Every head</h2><div data-view="explorer" /></section>
       {run.types && <section class="hs-part"><h2>Types of heads</h2><div data-view="types" /></section>}
       {run.curves.map(({ name, kind }) => (
         <section class="hs-part"><h2>{CURVES[name] ?? name}{kinds(name) > 1 && `: ${kind} attention`}</h2><div data-view="curves" data-figure={name} data-kind={kind} /></section>

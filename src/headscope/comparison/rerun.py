@@ -71,7 +71,7 @@ class Places:
         places = []
         for name in names:
             if name in UNNAMED:
-                problem = f"{self._run} was made from {UNNAMED[name]}, which are not in a file"
+                problem = f"{self._run} was made from {UNNAMED[name]}, not from a file"
                 raise RunError(problem, f"Give the texts again: headscope.rerun({str(self._run)!r}, {option}=...)")
             place = self.find(name)
             if place is None:
