@@ -110,7 +110,7 @@ def test_sums_and_single_documents() -> None:
     within = by_hand()[:3, :3][np.triu_indices(3, 1)].mean()
     said = layers_sentence(run.results, "encoder")
     assert f"{5 * within:.3f} nats, summed over rows within layers" in said, "five rows, and no interval of one document"
-    assert twins_sentence(run.results, "encoder").endswith("4 closer than 0.1 nats a row.")
+    assert twins_sentence(run.results, "encoder").startswith("4 of 6 heads have a near-duplicate (distance < 0.02 nats per row), ")
     one_layer = hs.measure(planted()[:1], TOKENS, ["distances"])
     assert layers_sentence(one_layer.results, "encoder") == ""
 

@@ -107,7 +107,7 @@ def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
     assert "heads give more than half of their attention to the first token, <|endoftext|>: 5-4 (0.99)" in sentences(run.results)[0]
     assert "to the first token, &lt;|endoftext|&gt;" in html, "what a quantity is"
     assert "does a layer attend to the first token, punctuation and neighbouring tokens?" in html
-    assert "Attention to the first token that stays high" in html
+    assert "High attention to the first token, whatever the text says" in html
     assert "<b>first token</b><br>0.99</a>" in html, "a cell of the grid"
     assert "8-8 is head 8 of layer 8" in html
     assert "of a word and its governor the later one attends" in html

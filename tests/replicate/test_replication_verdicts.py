@@ -117,7 +117,7 @@ def test_orders() -> None:
     assert judge(ordered(item("a", 1, 2), item("b", 2, 3)), seen, {}).verdict == "unclear"  # agreement needs as much as contradiction
     without = item("c", 3, 4, interval=None)
     untested = judge(ordered(item("a", 1, 1), item("b", 2, 2), without), seen, {})
-    assert (untested.verdict, untested.why) == ("not tested", "there is no interval of c")
+    assert (untested.verdict, untested.why) == ("not tested", "there is no interval for c")
     assert judge(ordered(item("a", 5, 4), item("b", 6, 1), without), seen, {}).verdict == "differs"  # a and b alone show that
     some = judge(ordered(item("a", 1, 1), item("b", 2, 4), item("c", 3, 9)), seen, {})
     assert (some.verdict, some.why) == ("same order", "without c")
