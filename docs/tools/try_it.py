@@ -12,7 +12,7 @@ from pathlib import Path
 
 import headscope as hs
 from headscope.views.known import known_heads
-from headscope.views.sentences import HeldSentence, sentences_page
+from headscope.views.sentences import ExampleSentence, sentences_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"report": ROOT / "docs" / "try" / "report.html", "sentences": ROOT / "docs" / "try" / "sentences.html"}
@@ -21,34 +21,34 @@ KEPT = ROOT / "demo" / "try"
 MEASURES = ["positions", "tokens", "entropy", "relations", "coreference", "distances"]
 WITHOUT = {"api", "app", "cli", "comparison", "drawing", "figures", "recipes", "replication", "report", "studies", "views", "widget"}
 SENTENCES = (
-    HeldSentence(
+    ExampleSentence(
         "objects",
         "The girl who had lost her keys opened the door with a card.",
         "The heads known for objects connect “door” with “opened”.",
     ),
-    HeldSentence("objects", "The dog chased the cat, and the cat chased the mouse.", "The cat is an object first and a subject then."),
-    HeldSentence("objects", "He gave his brother the book.", "Two objects: who receives, and what."),
-    HeldSentence("objects", "The letter was written by my sister.", "A passive: the subject is what was written."),
-    HeldSentence(
+    ExampleSentence("objects", "The dog chased the cat, and the cat chased the mouse.", "The cat is an object first and a subject then."),
+    ExampleSentence("objects", "He gave his brother the book.", "Two objects: who receives, and what."),
+    ExampleSentence("objects", "The letter was written by my sister.", "A passive: the subject is what was written."),
+    ExampleSentence(
         "verbs and subjects",
         "The keys to the cabinet are on the table.",
         "The verb is plural as its subject is, and another noun is nearer.",
     ),
-    HeldSentence("verbs and subjects", "The key to the old cabinets is on the table.", "The same with a singular subject."),
-    HeldSentence("verbs and subjects", "There are three letters on the desk.", "The subject comes after the verb."),
-    HeldSentence("pronouns", "Anna told Mary that the committee had rejected her proposal.", "“her” can be Anna or Mary."),
-    HeldSentence("pronouns", "The doctor thanked the nurse because she had helped.", "Who had helped?"),
-    HeldSentence("pronouns", "Peter hurt himself when he fell.", "A reflexive and a pronoun for one person."),
-    HeldSentence("clauses", "The man that my sister married is a teacher.", "A relative clause between the subject and its verb."),
-    HeldSentence("clauses", "I know the girl who lost her keys.", "“who” and “her” are both the girl."),
-    HeldSentence("clauses", "If it rains, we will stay at home.", "A condition before the main clause."),
-    HeldSentence("two readings", "I saw the man with the telescope.", "Who has the telescope?"),
-    HeldSentence("two readings", "Time flies like an arrow.", "“flies” can be a noun, and “like” a verb."),
-    HeldSentence("two readings", "The old man the boats.", "A garden path: “man” is the verb."),
-    HeldSentence("two readings", "The horse raced past the barn fell.", "A garden path: “fell” is the verb of the main clause."),
-    HeldSentence("order and repetition", "What did you buy in the city?", "The object is the first word."),
-    HeldSentence("order and repetition", "They sang, danced and laughed all night.", "Three verbs of one subject."),
-    HeldSentence("order and repetition", "The rabbit hopped and hopped and hopped.", "The same word three times."),
+    ExampleSentence("verbs and subjects", "The key to the old cabinets is on the table.", "The same with a singular subject."),
+    ExampleSentence("verbs and subjects", "There are three letters on the desk.", "The subject comes after the verb."),
+    ExampleSentence("pronouns", "Anna told Mary that the committee had rejected her proposal.", "“her” can be Anna or Mary."),
+    ExampleSentence("pronouns", "The doctor thanked the nurse because she had helped.", "Who had helped?"),
+    ExampleSentence("pronouns", "Peter hurt himself when he fell.", "A reflexive and a pronoun for one person."),
+    ExampleSentence("clauses", "The man that my sister married is a teacher.", "A relative clause between the subject and its verb."),
+    ExampleSentence("clauses", "I know the girl who lost her keys.", "“who” and “her” are both the girl."),
+    ExampleSentence("clauses", "If it rains, we will stay at home.", "A condition before the main clause."),
+    ExampleSentence("two readings", "I saw the man with the telescope.", "Who has the telescope?"),
+    ExampleSentence("two readings", "Time flies like an arrow.", "“flies” can be a noun, and “like” a verb."),
+    ExampleSentence("two readings", "The old man the boats.", "A garden path: “man” is the verb."),
+    ExampleSentence("two readings", "The horse raced past the barn fell.", "A garden path: “fell” is the verb of the main clause."),
+    ExampleSentence("order and repetition", "What did you buy in the city?", "The object is the first word."),
+    ExampleSentence("order and repetition", "They sang, danced and laughed all night.", "Three verbs of one subject."),
+    ExampleSentence("order and repetition", "The rabbit hopped and hopped and hopped.", "The same word three times."),
 )
 BODY = """<main>
 <h1>Twenty sentences, and what the heads of a small BERT make of them</h1>
@@ -80,7 +80,7 @@ def kept_run() -> hs.Run:
     return hs.run("mini", "sampler", MEASURES, folder)
 
 
-def write(run: hs.Run, sentences: tuple[HeldSentence, ...] = SENTENCES, pages: dict[str, Path] = PAGES) -> None:
+def write(run: hs.Run, sentences: tuple[ExampleSentence, ...] = SENTENCES, pages: dict[str, Path] = PAGES) -> None:
     """Write both pages."""
     for page in pages.values():
         page.parent.mkdir(parents=True, exist_ok=True)

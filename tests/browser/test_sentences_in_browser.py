@@ -8,11 +8,14 @@ import pytest
 
 from headscope.models.model import Model
 from headscope.views.known import KnownHead
-from headscope.views.sentences import HeldSentence, sentences_page
+from headscope.views.sentences import ExampleSentence, sentences_page
 from helpers.browsing import Visitor, expect, violations
 
 BODY = '<main><h1>Sentences</h1><div data-view="sentences"></div></main>'
-SENTENCES = [HeldSentence("objects", "She opened the door.", "An object."), HeldSentence("pronouns", "Peter hurt himself.", "A reflexive.")]
+SENTENCES = [
+    ExampleSentence("objects", "She opened the door.", "An object."),
+    ExampleSentence("pronouns", "Peter hurt himself.", "A reflexive."),
+]
 KNOWN = [KnownHead("8-4", "objects", "finds objects: 82%", "sampler"), KnownHead("2-1", "previous token", "attends back: 93%", "sampler")]
 
 

@@ -15,7 +15,7 @@ from headscope.views.text import ROOM, first_shown, held_influence, text_data, w
 
 
 @dataclass(frozen=True)
-class HeldSentence:
+class ExampleSentence:
     """A sentence that a page holds: the group it is listed in, and what to look for."""
 
     group: str
@@ -23,7 +23,7 @@ class HeldSentence:
     about: str
 
 
-def sentences_page(model: Model, sentences: Iterable[HeldSentence], known: Sequence[KnownHead], report: str, body: str) -> str:
+def sentences_page(model: Model, sentences: Iterable[ExampleSentence], known: Sequence[KnownHead], report: str, body: str) -> str:
     """A page with the maps of all heads on each sentence. `known` are the heads that a run knows, `report` is the
     address of its report, and `body` is trusted HTML with an element `data-view="sentences"`.
     """
