@@ -296,9 +296,9 @@ def test_a_score_of_ones_own(tmp_path: Path) -> None:
         plainly = hs.ablate(model, MANY, **settings)
     assert own["ablation"]["score"] == pytest.approx(plainly["ablation"]["score"])
     assert own["ablation"]["test"][0] == "bootstrap"
-    with pytest.raises(RunError, match="go together"):
+    with pytest.raises(RunError, match="Give both"):
         hs.ablate(model, MANY, score="own", **settings)
-    with pytest.raises(RunError, match="go together"):
+    with pytest.raises(RunError, match="Give both"):
         hs.ablate(model, MANY, score="accuracy", function=right, **settings)
     with pytest.raises(RunError, match=r"scored by your own function, which is not saved. Call headscope.ablate"):
         REGISTRY["ablation"].refuse_rerun(own.results)

@@ -66,7 +66,7 @@ def test_a_smaller_model_from_the_command_line(tmp_path: Path, by: str) -> None:
     done = CliRunner().invoke(app, zeroed, catch_exceptions=False)
     assert "with zeros for the removed heads" in done.output
     assert hs.load(tmp_path / "zeroed", head=True).layout.size == 12
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         CliRunner().invoke(app, options, catch_exceptions=False)
 
 
@@ -129,7 +129,7 @@ def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
     assert "loss without the head (%)" in (tmp_path / "change.svg").read_text(), done.output
     assert "--change is only for figures" in str(CliRunner().invoke(app, ["compare", *names, "--change"]).exception)
     assert all(name in drawn for name in ("one (1)", "other", "one (3)"))
-    for wrong, said in (([*names[:1]], "nothing to compare"), ([*names, "--quantity", "entropy"], "Omit --quantity")):
+    for wrong, said in (([*names[:1]], "only one run was named"), ([*names, "--quantity", "entropy"], "Omit --quantity")):
         assert said in str(CliRunner().invoke(app, ["compare", *wrong]).exception)
     shares = losses([one], relative=True)["one"]
     assert shares["encoder", 1, 1] == pytest.approx(one["ablation"]["difference"][0] / one["summary"]["value"][0])

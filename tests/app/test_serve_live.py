@@ -139,7 +139,7 @@ def test_texts_that_cannot_be_compared(client: TestClient, start: Start) -> None
     cat, many = (send(client, text, "bert")["id"] for text in ("the cat", "a dog play x y z"))
     answer = client.get(f"/api/texts/{cat}/differences/{many}")
     assert answer.status_code == 422
-    assert answer.json()["error"] == "the texts have 2 and 6 words, of which 0 correspond: too few to compare heads"
+    assert answer.json()["error"] == "the texts have 2 and 6 words, and only 0 correspond, too few to compare heads"
     other = send(client, "the cat", "t5")["id"]
     assert client.get(f"/api/texts/{cat}/differences/{other}").json()["error"] == "the texts were read by different models"
     assert client.get(f"/api/texts/{cat}/differences/none").status_code == 404

@@ -129,7 +129,7 @@ def test_names_are_never_markup(client: TestClient) -> None:
 
 def test_what_is_not_there_is_said(client: TestClient) -> None:
     page = client.get("/runs/second").text
-    assert "There is no such run here" in page
+    assert "There is no such run" in page
     assert "first, crossed" in html.unescape(page)
     told = client.get("/api/runs/second").json()
     assert told["error"] == "there is no such run"

@@ -129,7 +129,7 @@ def test_a_minimal_pair(server: str, visitor: Visitor) -> None:
 def test_texts_that_cannot_be_compared_are_still_shown(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}#mode=compare&text=A+cat+sat.&second=The+dogs+of+the+town+ran+after+it+all+day.")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("the texts have 4 and 11 words, of which")
+    expect(alert).to_contain_text("the texts have 4 and 11 words, and only")
     expect(page.locator(OPENED)).to_have_count(2)
     visitor.problems[:] = [problem for problem in visitor.problems if "422" not in problem]  # how the page learned it
 
@@ -172,7 +172,7 @@ def test_any_second_text_is_answered(server: str, visitor: Visitor) -> None:
     for second, said in [
         ("", "There is no second text yet"),
         ("שלום cats, 🐈‍⬛ and more", "the texts have 8 and 6 words"),
-        ("is " * 3000, "the texts have 8 and 254 words, of which 0 correspond: too few to compare heads"),
+        ("is " * 3000, "the texts have 8 and 254 words, and only 0 correspond, too few to compare heads"),
     ]:
         page.get_by_role("textbox", name="second text").fill(second)
         page.get_by_role("button", name="Compare", exact=True).click()

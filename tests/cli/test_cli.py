@@ -138,7 +138,7 @@ def test_show_filters_sorts_and_exports(folder: Path) -> None:
         (["moons"], "no table 'moons'"),
         (["tokens", "--head", "99-1"], "no head 99-1"),
         (["tokens", "--head", "x"], "is not the name of a head"),
-        (["tokens", "--sort", "beauty"], "no column is called 'beauty'"),
+        (["tokens", "--sort", "beauty"], "there is no column 'beauty'"),
         (["tokens", "--format", "docx"], "format 'docx' is unknown"),
     ]:
         with pytest.raises(HeadscopeError, match=says):

@@ -75,7 +75,7 @@ def test_a_table_with_the_text(learned: str, article: str) -> None:
 def test_without_a_study_it_learns_from_the_sampler(article: str, tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert").name
     out, err = run(article, "--model", model)
-    assert "headscope: learning from the 19 documents of the sampler, which takes some seconds" in err
+    assert "headscope: learning from the 19 documents of the sampler, which takes a few seconds" in err
     assert f"weighted by all heads of {Path(model).name}, with weights learnt from the keyphrases of 19 documents (sampler)" in out
 
 
@@ -94,7 +94,7 @@ def test_json_and_csv_say_the_same(learned: str, article: str) -> None:
             assert " ".join(words[start:end]).casefold() == phrase["phrase"].casefold()
         total = sum(word["weight"] for start, end in phrase["places"] for word in text["words"][start:end])
         assert phrase["score"] == pytest.approx(total, abs=1e-4)
-    assert "headscope: Words are weighed by all heads of mini" in err
+    assert "headscope: Words are weighted by all heads of mini" in err
     rows = list(csv.DictReader(io.StringIO(run(article, "--learned", learned, "--format", "csv", "--top", "2", "--quiet")[0])))
     assert [row["phrase"] for row in rows] == [phrase["phrase"] for phrase in text["phrases"]]
     assert [int(row["places"]) for row in rows] == [len(phrase["places"]) for phrase in text["phrases"]]

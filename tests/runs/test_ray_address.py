@@ -128,7 +128,7 @@ def test_ctrl_c_ends_a_ray_of_its_own(tmp_path: Path) -> None:
         _, errors = process.communicate()
     assert process.returncode == 130, errors.decode()
     assert errors.decode().count("\n") == 1, errors.decode()
-    assert "--resume goes on" in errors.decode()
+    assert "--resume continues" in errors.decode()
     assert set(listening) == {"127.0.0.1"}, f"Ray listened beyond this machine: {listening}"
     assert not list(temporary.iterdir()), "files of Ray were left"
     temporary.rmdir()

@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all its workers
         _, stderr = process.communicate()
     assert process.returncode == 130, stderr.decode()
-    assert "--resume goes on" in stderr.decode()
+    assert "--resume continues" in stderr.decode()
     assert "Traceback" not in stderr.decode()
     assert list(out.glob("partial/*-*.safetensors"))
 

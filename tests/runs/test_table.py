@@ -24,9 +24,9 @@ def test_rows_columns_and_choices() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: TABLE["joy"], "no column is called 'joy'"),
-        (lambda: TABLE.where(joy=1), "no column is called 'joy'"),
-        (lambda: TABLE.sort("joy"), "no column is called 'joy'"),
+        (lambda: TABLE["joy"], "there is no column 'joy'"),
+        (lambda: TABLE.where(joy=1), "there is no column 'joy'"),
+        (lambda: TABLE.sort("joy"), "there is no column 'joy'"),
         (lambda: TABLE.where(layer="first"), "layer holds int64"),
         (lambda: TABLE.to_text("docx"), "format 'docx' is unknown"),
     ],

@@ -52,7 +52,7 @@ def test_words_that_correspond(model: Model) -> None:
 
 
 def test_texts_that_share_too_little(model: Model) -> None:
-    with pytest.raises(RunError, match="the texts have 2 and 5 words, of which 1 correspond: too few to compare heads"):
+    with pytest.raises(RunError, match="the texts have 2 and 5 words, and only 1 correspond, too few to compare heads"):
         align(read(model, "cat play"), read(model, "a dog play x y"))
     assert len(align(read(model, "the cat"), read(model, "a dog")).rows) == 2  # word by word
 
