@@ -115,7 +115,7 @@ def test_figures_of_what_was_not_measured() -> None:
         few = hs.run("mini", "sampler", {"relations": {"least": 10_000}}, limit=2, replicates=0, gallery=0)
     with pytest.raises(RunError, match=r"-O relations.least=1"):
         draw("table1", few.results)
-    with pytest.raises(RunError, match="nothing to draw"):
+    with pytest.raises(RunError, match="has no values"):
         draw("matrix", few.results)
     assert "No label has enough cases" in page(few.results)
 
@@ -145,7 +145,7 @@ def test_the_command_line_prints_best_heads(folder: Path) -> None:
     assert "dep→head" in shown.output
     assert "mention→antecedent" in shown.output or "antecedent→mention" in shown.output
     assert "coreference: the best head of each label" in shown.output
-    assert "coreference, pronouns: 19 texts, each a document (too long: truncate)" in shown.output
+    assert "coreference, pronouns: 19 texts, one document each (too long: truncate)" in shown.output
     head = CliRunner().invoke(app, ["show", str(folder), "relations", "--head", "3-10", "--sort", "lift"])
     assert head.exit_code == 0, head.output
 

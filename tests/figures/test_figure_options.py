@@ -181,4 +181,4 @@ def test_the_command_line_has_the_options(run: hs.Run, tmp_path: Path, headscope
     code, _, error = headscope("plot", folder, "clark4", "-o", path, "--style", "red")
     assert (code, "there is no style 'red'" in error) == (2, True)
     code, _, error = headscope("view", "The cat sat.", "-o", tmp_path / "a.html", "--width", "column")
-    assert (code, "width is for figures" in error) == (2, True)
+    assert (code, "width is only for figures" in error) == (2, True)

@@ -55,7 +55,7 @@ def opened(results: Results) -> tuple[dict[str, Results], dict[str, str]]:
 def is_found(claim: Claim, outcome: Outcome) -> bool:
     """Whether our number of a claim is where the recipe says, or rightly not there."""
     empty = "has no value" in outcome.why or "no layer has a value" in outcome.why or "all values are equal" in outcome.why
-    empty |= outcome.why.endswith("there is none")  # of what is to be put in order
+    empty |= outcome.why.startswith("there is no number for")  # of what is to be put in order
     return outcome.ours is not None or empty or (outcome.why.startswith("there is no ") and claim.may_lack)
 
 

@@ -179,7 +179,7 @@ def test_a_step_that_lacks_annotation_ends_nothing(recipe: Path, material: tuple
     assert (claim["verdict"], claim["ours"]) == (["not done"], ["–"])
     assert claim["why"] == [f"relations needs trees, and {plain} has none"]
     assert results["claims"].where(id="next")["verdict"] != ["not done"]
-    assert any(note.startswith("Second: not done, since relations needs trees") for note in results.manifest["notes"])
+    assert any(note.startswith("Second: not done: relations needs trees") for note in results.manifest["notes"])
 
 
 def test_a_missing_file_ends_all_of_it_at_once(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_the_embedded_decoder_needs_its_induction_heads(decoder: Results) -> Non
     assert value["copy_drop", "strongest"] < 0.3 * value["copy_drop", "none"]
     assert value["copy_drop", "random"] > 0.8 * value["copy_drop", "none"]
     lines = findings(decoder)
-    assert any("the 4 strongest heads by induction, 5-" in line and "random heads of the same layers" in line for line in lines)
+    assert any("the 4 strongest heads by induction (5-" in line and "random heads of the same layers" in line for line in lines)
     assert any("an in-context-learning score of -" in line for line in lines)
 
 
