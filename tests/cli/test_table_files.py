@@ -98,7 +98,7 @@ def test_binary_formats_stay_out_of_the_terminal(folder: Path, monkeypatch: pyte
             return True
 
     monkeypatch.setattr(sys, "stdout", Terminal())
-    with pytest.raises(RunError, match=r"parquet is no text to be shown in a terminal\. Name a file with -o"):
+    with pytest.raises(RunError, match=r"parquet is not a text format, and cannot be shown in a terminal\. Name a file with -o"):
         tables.table_format("parquet", None)
     assert tables.table_format("parquet", Path("x")) == "parquet"
     assert tables.table_format("csv", None) == "csv"

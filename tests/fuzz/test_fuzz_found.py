@@ -150,7 +150,7 @@ def test_arrays_that_unpack_to_very_much(tmp_path: Path, monkeypatch: pytest.Mon
 def test_maps_whose_lists_are_none(tmp_path: Path, tokens: str) -> None:
     path = tmp_path / "maps.safetensors"
     path.write_bytes(save({"attention": given_maps()["attention"]}, metadata={"tokens": tokens}))
-    with pytest.raises(MeasureError, match="`tokens` is no list"):
+    with pytest.raises(MeasureError, match="`tokens` is not a valid list"):
         read_maps(path)
 
 

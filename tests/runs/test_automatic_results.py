@@ -73,7 +73,7 @@ def test_a_run(run: hs.Run, plain: hs.Run, tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["show", str(run.results.path)]).output
     assert TOLD in told
     assert PART in told
-    assert "automatic" not in plain.report(tmp_path / "plain.html").read_text(encoding="utf-8").split("<script")[0]
+    assert "automatic annotation" not in plain.report(tmp_path / "plain.html").read_text(encoding="utf-8").split("<script")[0]
     assert "annotation" not in plain.results.manifest["identity"]
     assert "annotation" not in plain.signature
     assert TOLD not in CliRunner().invoke(app, ["show", str(plain.results.path)]).output

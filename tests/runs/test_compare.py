@@ -183,7 +183,7 @@ def test_what_else_differs_is_said() -> None:
         f"entropy read a sentence at a time (too long: drop) in {found.names[0]}, "
         f"a document at a time (too long: truncate) in {found.names[1]}",
     )
-    assert found.how.startswith("not at all")
+    assert found.how.startswith("none: ")
     assert all(np.isnan(found.differences["layers"]["low"]))
 
 
@@ -285,7 +285,7 @@ def test_the_command(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None
     assert shown.exit_code == 0
     assert "intervals: paired by document" in shown.output
     assert "warning: weights is trained in trained weights; random in random weights" in shown.output
-    assert "left out: trees: only in trained weights" in shown.output
+    assert "skipped: trees: only in trained weights" in shown.output
     csv = runner.invoke(app, ["compare", a, b, "--format", "csv", "--quantity", "previous"])
     assert len(csv.stdout.splitlines()) == 145
     page = tmp_path / "compare.html"

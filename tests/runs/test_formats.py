@@ -123,7 +123,7 @@ def test_an_ending_that_is_unknown_is_said_with_those_that_are_known() -> None:
             TABLE.save(name)
         assert str(error.value).endswith("ends in .csv, .tsv, .json, .md, .markdown, .tex, .parquet, .arrow, .feather")
         assert "\n" not in str(error.value)
-    with pytest.raises(RunError, match="parquet is no text"):
+    with pytest.raises(RunError, match="parquet is not a text format"):
         TABLE.to_text("parquet")
 
 

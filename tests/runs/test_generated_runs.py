@@ -141,8 +141,8 @@ def test_slices_count_what_was_written(writer: Model) -> None:
         ({"model": "mini"}, "mini guesses masked words: it cannot continue a text"),
         ({"unit": "segment"}, "the model continues one text, and a segment is two"),
         ({"measures": {"entropy": {"unit": "document"}}}, "entropy.unit cuts texts for one measure"),
-        ({"generate": None}, "prompt_tokens is for text that is generated"),
-        ({"generate": None, "prompt_tokens": None, "temperature": 1.0}, "temperature is for text that is generated"),
+        ({"generate": None}, "prompt_tokens applies only to generated text"),
+        ({"generate": None, "prompt_tokens": None, "temperature": 1.0}, "temperature applies only to generated text"),
         ({"generate": 0}, "generate = 0"),
     ],
 )

@@ -55,11 +55,11 @@ def test_a_word_by_its_form_and_number(text: Encoded, name: str, place: int) -> 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("dog", "'dog' is no word of the text. Its words are: The cat sat on the mat the"),
+        ("dog", "'dog' is not a word of the text. Its words are: The cat sat on the mat the"),
         ("the", "'the' is in the text 2 times. Write which one: the:1 or the:2"),
         ("the:3", "there is no 'the:3': the text has 'the' 2 times. Use the:1 or the:2"),
         ("cat:2", "there is no 'cat:2': the text has 'cat' once. Use cat:1"),
-        ("", "'' is no word of the text"),
+        ("", "'' is not a word of the text"),
     ],
 )
 def test_a_word_that_cannot_be_found(text: Encoded, name: str, says: str) -> None:
@@ -114,9 +114,9 @@ def test_relations_of_an_annotated_sentence(tree: Encoded, text: Encoded) -> Non
 
 
 def test_a_relation_is_named_like_a_word(tree: Encoded, text: Encoded) -> None:
-    """What is no word of the text may be a relation that it has; a word comes first."""
+    """What is not a word of the text may be a relation that it has; a word comes first."""
     assert find_highlight(["obj"], None, tree, tree) == find_relation("obj", tree)
     assert find_highlight(["coreferent"], None, tree, tree) == find_relation("coreferent", tree)
     assert find_highlight(["mat", "nsubj"], None, tree, tree).pairs == {(3, None), (None, 3), (0, 1)}
-    with pytest.raises(RunError, match="'obj' is no word of the text"):
+    with pytest.raises(RunError, match="'obj' is not a word of the text"):
         find_highlight(["obj"], None, text, text)

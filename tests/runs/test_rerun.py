@@ -124,7 +124,7 @@ def test_corpora_are_found_from_where_the_run_was_started(mini: Model, tmp_path:
         hs.rerun(tmp_path / "out" / "run")
     assert hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "a.txt").identical
     (tmp_path / "a.txt").write_text("Another text.")
-    with pytest.raises(RunError, match=r"a\.txt is not what .* was made of: its sha256 was"):
+    with pytest.raises(RunError, match=r"a\.txt has changed since .* was made: its sha256 was"):
         hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "a.txt")
 
 
@@ -141,7 +141,7 @@ def test_what_cannot_be_made_again_is_refused(mini: Model, run: Path, tmp_path: 
     changed = hs.load()
     changed.network.encoder.layer[0].attention.self.query.weight[5, 7] += 1
     hs.run(changed, "sampler", ["entropy"], tmp_path / "changed", limit=2, replicates=0, gallery=0)
-    with pytest.raises(RunError, match=r"the model mini is not what .* its fingerprint was"):
+    with pytest.raises(RunError, match=r"the model mini has changed since .* its fingerprint was"):
         hs.rerun(tmp_path / "changed")
     assert hs.rerun(tmp_path / "changed", model=changed).identical
     maps = np.full((1, 1, 2, 2), 0.5)

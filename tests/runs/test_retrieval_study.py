@@ -215,7 +215,7 @@ def test_nothing_answered_is_scored_by_forced_decoding_and_said() -> None:
 def test_what_cannot_be_studied_is_refused() -> None:
     with pytest.raises(HeadscopeError, match="mini guesses masked words"):
         hs.retrieval("mini", "needles:32x4")
-    with pytest.raises(HeadscopeError, match="beside the 64 strongest of 64 heads"):
+    with pytest.raises(HeadscopeError, match="besides the 64 strongest of 64"):
         hs.retrieval(corpus="needles:32x4", top=64)
     with pytest.raises(HeadscopeError, match=r"answer that fit: 0 \(4 overlong texts dropped"):
         hs.retrieval(corpus="needles:96x4", max_length=24)

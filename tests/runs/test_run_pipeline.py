@@ -163,7 +163,7 @@ def test_a_folder_in_use_or_full_of_other_things_is_left_alone(mini: Model, whol
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "thesis.tex").write_text("precious")
     for overwrite in (False, True):
-        with pytest.raises(RunError, match="holds tables"):
+        with pytest.raises(RunError, match="it contains tables"):
             hs.run(mini, "sampler", out=tmp_path, overwrite=overwrite)
     assert (tmp_path / "tables" / "thesis.tex").read_text() == "precious"
     assert not (tmp_path / ".lock").exists()

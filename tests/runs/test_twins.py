@@ -247,7 +247,7 @@ def test_texts_that_one_model_drops_are_dropped_for_both(models: dict[str, Model
     )
     assert (found.texts, found.documents) == (2, 1)
     assert_allclose(found.distances, without.distances, atol=1e-6)
-    assert found.dropped == ("1 overlong texts dropped by bert (first: d)", "1 texts left out that only llama reads so (first: d)")
+    assert found.dropped == ("1 overlong texts dropped by bert (first: d)", "1 texts skipped that only llama reads so (first: d)")
     assert without.dropped == ()
 
 

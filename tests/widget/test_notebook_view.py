@@ -218,6 +218,6 @@ def test_an_encoder_decoder_has_red_words_in_the_attention_whose_texts_have_them
     view = hs.view(model, "The cat sat", "A dog", heads="all", highlight="dog→cat")
     assert view.data()["text"]["highlight"] == {"name": "dog→cat", "pairs": {"cross": [[1, 1]]}}
     assert view.save(tmp_path / "heads.svg").stat().st_size > 10_000
-    with pytest.raises(RunError, match=re.escape("'dog' is no word of the text. Its words are: The cat sat")):
+    with pytest.raises(RunError, match=re.escape("'dog' is not a word of the text. Its words are: The cat sat")):
         hs.view(model, "The cat sat", "A dog", highlight="dog→cat")  # heads of the encoder are shown
     assert hs.view(model, "The cat sat", "A dog", measure="A").grids()["A, mean over 2 layers"].rows[:3] == ("The", "cat", "sat")

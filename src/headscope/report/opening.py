@@ -63,10 +63,10 @@ def _caption(results: Results, headline: Headline) -> str:
     lines = f"Lines show the attention of head {headline.head} from word to word; stronger lines mean more attention. "
     left_out = f"Links below {LEAST:.2f} and the attention of a word to {hidden} are not drawn."
     if headline.measure != "relations":
-        return f"One sentence of the corpus, selected automatically. {lines}{left_out}"
+        return f"One sentence of the corpus, selected by the run. {lines}{left_out}"
     dependents, governor = relation(headline.quantity.partition(" (")[0])
     ends = f"the {governor} to {dependents}" if "(" in headline.quantity else f"{dependents} to the {governor}"
-    return f"One sentence of the corpus, selected automatically. {lines}Red: the annotated links, from {ends}. {left_out}"
+    return f"One sentence of the corpus, selected by the run. {lines}Red: the annotated links, from {ends}. {left_out}"
 
 
 def _grid(results: Results, headline: Headline) -> list[dict[str, Any]]:
