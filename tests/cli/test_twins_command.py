@@ -42,7 +42,7 @@ def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
     assert re.match(r"A head of small \(a\) is 0\.000 from its twin in small \(b\), on average and 0\.\d+ from its nearest", lines[1])
     assert lines[2].startswith("Share of heads of small (a) with a twin in small (b): 100 % at a distance below 0.03 (small (a) ")
     assert "100 % at a distance below 0.2 (" in lines[2]
-    assert "8 pairs are each other's twins; the closest are 1-1 and 1-1 (0.000), 1-2 and 1-2" in text
+    assert "8 pairs of mutual twins; the closest are 1-1 and 1-1 (0.000), 1-2 and 1-2" in text
     assert "the 2 closest pairs of mutual twins" in text
     assert "mean distance to the twin in the other model" in text
     assert "|limit:6|" in text

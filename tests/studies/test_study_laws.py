@@ -126,7 +126,7 @@ def test_a_rerun_of_a_folder_with_old_names_of_settings(name: str, old: str, now
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_what_was_not_made_in_one_piece_is_not_made_again(kind: str, small: SmallStudies, headscope: Headscope) -> None:
-    assert "Rerun those, each in its own folder" in refusal(headscope, "rerun", getattr(small, kind)())
+    assert "each in its own folder" in refusal(headscope, "rerun", getattr(small, kind)())
 
 
 # Signatures

@@ -125,7 +125,7 @@ def test_unknown_once_it_is_removed(toy: Study, small: SmallStudies, headscope: 
         for arguments in (("report", folder), ("compare", folder, folder), ("rerun", folder)):
             code, _, error = headscope(*arguments)
             assert (code, error.count("\n")) == (2, 1), arguments
-            assert "a study of toy is not known" in error, arguments
+            assert "unknown study toy" in error, arguments
         with pytest.raises(RunError, match=r"unknown study toy.*another version"):
             hs.study("toy")
     finally:

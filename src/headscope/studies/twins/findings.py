@@ -90,7 +90,7 @@ class _Findings:
         pairs = mutual_rows(self.tables["twins"])
         told = ", ".join(f"{head_of(row)} and {row['twin']} ({row['distance']:.3f})" for row in pairs[:5])
         closest = f"; the closest are {told}" if len(pairs) > 1 else f": {told}" if pairs else ""
-        return f"{len(pairs)} {'pairs of heads are mutual' if len(pairs) != 1 else 'pair of heads are mutual'} twins{closest}."
+        return f"{len(pairs)} {'pairs' if len(pairs) != 1 else 'pair'} of mutual twins{closest}."
 
     def depth(self) -> str:
         """Whether twins lie at like depths."""
