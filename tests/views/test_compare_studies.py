@@ -88,7 +88,7 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
         assert row["apart"] == (not meets)
     page = hs.compare(*studies).report(tmp_path / "flow.html").read_text()
     assert "Two studies side by side" in page
-    assert "do not meet" in page
+    assert "do not overlap" in page
     told = CliRunner().invoke(app, ["compare", str(tmp_path / "trained"), str(tmp_path / "random")])
     assert "where the intervals, each for one study alone, do not overlap" in told.output
 
