@@ -117,7 +117,7 @@ def test_a_bad_corpus_is_named_by_line_or_skipped(headscope: Headscope, tmp_path
     call("run", "--corpus", bad, "--out", tmp_path / "run", "--on-error", "skip", "-q", "--overwrite")
     manifest = json.loads((tmp_path / "run" / "run.json").read_text())
     assert manifest["counts"]["texts"] == 1
-    assert any("left out" in line for line in manifest["dropped"])
+    assert any("skipped" in line for line in manifest["dropped"])
 
 
 def test_show_filters_sorts_and_exports(folder: Path) -> None:
