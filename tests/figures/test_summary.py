@@ -15,18 +15,7 @@ from headscope.report import body, page
 from headscope.report.summary import sentences
 from helpers.architectures import build
 from helpers.families import FAMILIES
-
-TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]
-
-
-def planted() -> np.ndarray:
-    """Two layers of two heads: one that looks at the previous token, one at [SEP] alone, two that are even."""
-    maps = np.full((2, 2, 5, 5), 0.2)
-    maps[0, 0] = np.eye(5, k=-1)
-    maps[0, 0, 0] = 0.2
-    maps[0, 1] = 0
-    maps[0, 1, :, 4] = 1
-    return maps
+from helpers.planted_maps import TOKENS, planted
 
 
 def told(*measures: str) -> list[str]:

@@ -17,18 +17,7 @@ from headscope.report.plain import percents, relation, rule
 from headscope.report.sentence_pictures import between_words, marked_pairs, sentence_picture
 from headscope.results.gallery import Example, Gallery
 from headscope.views.tokens import tokens
-
-TOKENS = ["[CLS]", "a", "b", "c", "[SEP]"]
-
-
-def planted() -> np.ndarray:
-    """A head that looks at the previous token, one at [SEP] alone, and two that are even."""
-    maps = np.full((2, 2, 5, 5), 0.2)
-    maps[0, 0] = np.eye(5, k=-1)
-    maps[0, 0, 0] = 0.2
-    maps[0, 1] = 0
-    maps[0, 1, :, 4] = 1
-    return maps
+from helpers.planted_maps import TOKENS, planted
 
 
 def test_habits_are_headlines_in_the_order_of_their_effect() -> None:
