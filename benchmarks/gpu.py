@@ -2,9 +2,9 @@
 of `make bench`.
 
 The embedded model and an untrained one of BERT-base's shape, in float32 and bfloat16, over 128-token segments.
-Before anything is timed, the figures of the device in float32 are compared with the CPU's; the command fails if they
-differ. Prints a Markdown table, then the same rows as JSON lines. `--profile` prints where the time of one batch
-goes instead. Needs neither pyarrow nor numba.
+The figures of the device in float32 are compared with the CPU's; the command fails if they differ. Prints a Markdown
+table, then the same rows as JSON lines. `--profile` prints where the time of one batch goes instead. Needs neither
+pyarrow nor numba.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,6 +43,7 @@ TOLERANCE = 1e-4  # shares of attention and nats
 FLIPPED = {"mini": 0.005, "base": 0.02}
 ALL = "the whole pass"
 SAMPLE = 16
+CHECKED = 16  # texts whose figures are compared with the CPU's
 
 
 def model_of(name: str, dtype: str, device: str) -> Model:
@@ -84,7 +86,7 @@ def difference(measure: Measure, one: State, other: State, layout: HeadLayout) -
 def agree(name: str, texts: Sequence[Encoded], device: str) -> Row:
     """Fails if a device finds other figures than the CPU in float32."""
     here, there = (runner(model_of(name, "float32", place), SURFACE) for place in ("cpu", device))
-    ours, theirs = here(texts[:64]), there(texts[:64])
+    ours, theirs = here(texts), there(texts)
     apart = {
         measure.name: difference(measure, ours[measure.name], theirs[measure.name], here.plan.layout) for measure in here.plan.measures
     }
@@ -165,16 +167,28 @@ def _averages(taken: torch.profiler.profile) -> Any:
 
 
 def measured(
-    device: str, count: int, batch_tokens: int, repeats: int, models: Sequence[str] = MODELS, dtypes: Sequence[str] = DTYPES
+    device: str,
+    count: int,
+    batch_tokens: int,
+    repeats: int,
+    models: Sequence[str] = MODELS,
+    dtypes: Sequence[str] = DTYPES,
+    checked: int = CHECKED,
 ) -> list[Row]:
-    """The rows of all models and types."""
+    """The rows of all models and types. Each is also printed to standard error as soon as it is measured."""
     texts = segments(load("mini", "cpu"), count)
     speed = bandwidth(device)
-    found = [Row("f", "a copy on the device", speed / 1e9, "GB/s", note="bytes read and written")]
+    found: list[Row] = []
+
+    def add(*rows: Row) -> None:
+        found.extend(rows)
+        print("\n".join(json.dumps(row.record()) for row in rows), file=sys.stderr, flush=True)
+
+    add(Row("f", "a copy on the device", speed / 1e9, "GB/s", note="bytes read and written"))
     for name in models:
-        found.append(agree(name, texts[:16], device))
         for dtype in dtypes:
-            found += compare(name, dtype, texts, device, batch_tokens, repeats, speed)
+            add(*compare(name, dtype, texts, device, batch_tokens, repeats, speed))
+        add(agree(name, texts[:checked], device))
     return found
 
 
@@ -194,6 +208,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7, help="rounds; their median is taken")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)
+    parser.add_argument("--checked", type=int, default=CHECKED, help="texts compared with the CPU, which is slow without numba")
     parser.add_argument("--profile", action="store_true", help="print where the time of one batch goes, and time nothing")
     options = parser.parse_args()
     print("\n".join(f"- {line}" for line in machine(torch.get_num_threads())), flush=True)
@@ -204,7 +219,9 @@ def main() -> None:
                 model = model_of(name, dtype, options.device)
                 profile(model, segments(model, options.segments), options.device, options.batch_tokens)
         return
-    found = measured(options.device, options.segments, options.batch_tokens, options.repeats, options.models, options.dtypes)
+    found = measured(
+        options.device, options.segments, options.batch_tokens, options.repeats, options.models, options.dtypes, options.checked
+    )
     print(f"\n{table(found)}\n")
     for row in found:
         print(json.dumps(row.record()))
