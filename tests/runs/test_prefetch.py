@@ -1,4 +1,4 @@
-"""A corpus of several files read by several processes: the same texts, numbers and words as when one reads it."""
+"""A corpus read by several processes: the same texts, numbers and words as when one reads it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_texts_come_as_one_process_reads_them(small_model: Model, files: list[Pa
     briefs = list(Prefetcher(corpus, 1).texts(encoder, ours))
     assert [brief.id for brief in briefs] == [text.id for text in expected]
     assert "a#3" in {brief.document for brief in briefs}, "the third of that name"
-    assert ours.lines() == plain.lines()
+    assert (ours.lines(), ours.first) == (plain.lines(), plain.first)
     assert corpus.skipped.lines() == skipped.lines()
     bundle = pickle.loads(pickle.dumps(PackedShard(briefs[2:9])))
     assert len(bundle) == 7
@@ -78,11 +78,43 @@ def test_texts_come_as_one_process_reads_them(small_model: Model, files: list[Pa
         assert (len(brief), brief.cost, brief.document) == (len(text), text.cost, text.document)
 
 
-def test_a_fault_is_told_after_what_comes_before_it(small_model: Model, files: list[Path]) -> None:
+TREES = (
+    "# newdoc id = {0}\n1\tIt\t_\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tis\t_\tAUX\t_\t_\t0\troot\t_\t_\n3\t{0}\t_\tNOUN\t_\t_\t2\tobj\t_\t_\n\n"
+)
+
+
+@pytest.mark.parametrize(("format", "counts"), [("jsonl", [7]), ("conllu", [7]), ("conllu", [2, 1, 5])])
+def test_readers_share_files_and_documents(small_model: Model, tmp_path: Path, format: str, counts: list[int]) -> None:
+    """More readers than files, and more than documents; a document without a text in between."""
+    paths, names = [], iter("abcdefgh")
+    for number, count in enumerate(counts):
+        paths.append(tmp_path / f"{number}.{format}")
+        own = ["xqzj" * 20 if name == "c" else name for name in (next(names) for _ in range(count))]
+        rows = [TREES.format(name) if format == "conllu" else json.dumps({"id": name, "text": f"It is {name}."}) + "\n" for name in own]
+        paths[-1].write_text("".join(rows), encoding="utf-8")
+    encoder = Encoder(small_model.tokenizer, max_length=30)
+    plain = Tally()
+    expected = [(text.id, text.ids.tolist()) for text in encoder.texts(read(*paths), plain)]
+    assert plain.lines()
+    for readers in (1, 3):
+        ours, ahead = Tally(), Prefetcher(read(*paths), readers)
+        shares = []
+        found = []
+        for brief in ahead.texts(encoder, ours):
+            found.append((brief.id, brief.whole().ids.tolist()))
+            shares.append(ahead.share)
+        assert found == expected
+        assert (ours.lines(), ours.first) == (plain.lines(), plain.first)
+        assert shares == sorted(shares)
+        assert ahead.share == 1
+
+
+@pytest.mark.parametrize("readers", [1, 3])
+def test_a_fault_is_told_after_what_comes_before_it(small_model: Model, files: list[Path], readers: int) -> None:
     taken: list[PackedText] = []
 
     def take() -> None:
-        for text in Prefetcher(read(*files), 1).texts(Encoder(small_model.tokenizer), Tally()):
+        for text in Prefetcher(read(*files), readers).texts(Encoder(small_model.tokenizer), Tally()):
             taken.append(text)
 
     with pytest.raises(HeadscopeError, match=r"line 3 of .*1\.jsonl.*--on-error skip"):
@@ -92,16 +124,17 @@ def test_a_fault_is_told_after_what_comes_before_it(small_model: Model, files: l
 
 def test_what_cannot_be_read_ahead_is_read_here(files: list[Path]) -> None:
     assert not Prefetcher.can(Corpus.of(list(read("sampler"))), 2)
-    assert not Prefetcher.can(read(files[0]), 2)
     assert not Prefetcher.can(read(*files), 0)
     assert Prefetcher.can(read(*files), 1)
+    assert Prefetcher.can(read(files[0]), 2)
 
 
 def test_readers_are_usual_beside_a_gpu_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 16)
-    assert [Prefetcher.usual(read(*files), device) for device in ("cpu", "cuda")] == [0, 4]
-    assert Prefetcher.usual(read(*files[:2]), "cuda") == 2
-    assert Prefetcher.usual(read(files[0]), "cuda") == 0
+    assert Prefetcher.usual(read(*files), "cuda") == 0, "too few texts to start processes for"
+    monkeypatch.setattr("headscope.engine.prefetch.LEAST", 1)
+    assert [Prefetcher.usual(read(*files), device) for device in ("cpu", "cuda")] == [0, 8]
+    assert Prefetcher.usual(read(files[0]), "cuda") == 8
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     assert Prefetcher.usual(read(*files), "cuda") == 0
 

@@ -1,11 +1,11 @@
-"""Prefetching: separate processes read and encode the files of a corpus; their texts are joined in the order of the
-corpus.
+"""Prefetching: separate processes read and encode a corpus; their texts are joined in the order of the corpus.
 
-One process reads some hundred thousand tokens a second, and GPUs compute faster than that. A corpus of several files
-can be read by several processes: each takes every n-th file, and its texts stay packed in this process, which cuts them
-into shards by their recorded sizes. The texts, their order and the counts are the same as if one process had read them.
-If a document's name depends on earlier files, because another document has the same name, this process reads the rest
-of its file.
+One process encodes some hundred thousand tokens per second, and GPUs compute faster than that. Encoding is nearly all
+of the work on plain text, so every reader reads all of it and encodes every n-th document. Annotated files also take
+long to read: if there are several, they are divided among the readers. Texts stay packed in this process, which cuts
+them into shards by their recorded sizes. The texts, their order and the counts are the same as if one process had read
+them. If a document's name depends on earlier files, because another document has the same name, this process reads the
+rest of its file.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import multiprocessing
 import os
 import queue
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple, overload
@@ -29,6 +30,8 @@ from headscope.core.hashing import Unique
 from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus
+from headscope.corpora.files import Meter
+from headscope.corpora.formats import PAIRED, PLAIN
 from headscope.corpora.readers.folders import KEYS
 from headscope.encoding.packing import pack, unpack
 from headscope.encoding.texts import Encoded, Encoder
@@ -36,9 +39,11 @@ from headscope.engine.child_processes import end_with_parent, uninterrupted
 from headscope.errors import HeadscopeError
 from headscope.results.counts import Sizes
 
-HELD = 256 << 20  # bytes of packed texts that may wait here, for all files together
+HELD = 256 << 20  # bytes of packed texts that may wait here, from all readers together
 PARCEL = 1 << 18  # bytes that are sent at a time
-MOST = 4  # readers by default, at most
+MOST = 8  # readers by default, at most
+LEAST = 1 << 20  # bytes of a corpus that is worth starting readers by default
+QUICK = {*PLAIN, *PAIRED}  # formats that are read much faster than they are encoded
 
 
 class PackedNumbers(NamedTuple):
@@ -56,14 +61,35 @@ class PackedNumbers(NamedTuple):
 
 
 class PackedDocument(NamedTuple):
-    """A packed document: its name in the file, the name its reader gave it, the numbers of its texts, and the packed
-    texts.
+    """A packed document: its name in the file, the name its reader gave it, the numbers of its texts, the packed
+    texts, and what was omitted from it.
     """
 
     name: str
     document: str
     texts: list[PackedNumbers]
     packed: bytes
+    dropped: Tally | None
+
+
+class _Documents(NamedTuple):
+    """Documents of one file, and the share of the file that was read when they were sent."""
+
+    documents: list[PackedDocument]
+    share: float
+
+
+class _EndOfFile(NamedTuple):
+    """The end of a file, and what its reader skipped."""
+
+    skipped: Tally
+
+
+class _Failure(NamedTuple):
+    """An error that ended a reader."""
+
+    problem: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,24 +154,25 @@ class PackedShard(Sequence[Encoded]):
 
 
 class Prefetcher:
-    """The texts of a corpus of several files, read by several processes."""
+    """The texts of a corpus of files, read by several processes."""
 
     def __init__(self, corpus: Corpus, readers: int) -> None:
         self._corpus = corpus
-        self._readers = min(readers, len(corpus.paths))
+        self._readers = readers
         self.share = 0.0
 
     @staticmethod
     def can(corpus: Corpus, readers: int) -> bool:
-        """Whether a corpus can be prefetched: it must have several files, none of which is a folder."""
-        return readers > 0 and len(corpus.paths) > 1 and corpus.format not in KEYS
+        """Whether a corpus can be prefetched: it must consist of files, none of which is a folder."""
+        return readers > 0 and bool(corpus.paths) and corpus.format not in KEYS
 
     @staticmethod
     def usual(corpus: Corpus, device: str) -> int:
-        """The default number of readers: none on a CPU, whose cores are busy; with a GPU, the number of other cores, if
-        the corpus can be prefetched.
+        """The default number of readers: none on a CPU, whose cores are busy, or for a small corpus; with a GPU, the
+        number of other cores.
         """
-        return min(MOST, (os.cpu_count() or 1) - 1, len(corpus.paths)) if device != "cpu" and Prefetcher.can(corpus, 1) else 0
+        worth = device != "cpu" and Prefetcher.can(corpus, 1) and sum(_sizes(corpus)) >= LEAST
+        return min(MOST, (os.cpu_count() or 1) - 1) if worth else 0
 
     def texts(self, encoder: Encoder, dropped: Tally) -> Iterator[PackedText]:
         """All texts in order. Skipped texts are counted in `dropped`, and what the readers of files skip in the
@@ -153,71 +180,116 @@ class Prefetcher:
         """
         corpus = self._corpus
         corpus.skipped = skipped = corpus.new_tally()
-        sizes = [path.stat().st_size if kind_of(path) == "file" else 0 for path in corpus.paths]
+        sizes = _sizes(corpus)
         names, passed = Unique(), 0
         for path in corpus.paths:
             corpus.check(path)  # its current state, before any process reads it
-        readers = [_Reader(corpus, encoder, number, self._readers) for number in range(self._readers)]
+        apart = 1 if corpus.format in QUICK else min(self._readers, len(corpus.paths))  # files that are read side by side
+        groups = [_Group(corpus, encoder, first, apart, self._readers) for first in range(apart)]
         try:
             for number, (path, size) in enumerate(zip(corpus.paths, sizes, strict=True)):
-                yield from self._file(path, readers[number % self._readers], encoder, names, dropped, skipped)
+                group = groups[number % apart]
+                for text in self._file(path, group, encoder, names, dropped, skipped):
+                    self.share = (passed + group.share * size) / max(1, sum(sizes))
+                    yield text
                 passed += size
                 self.share = passed / max(1, sum(sizes))
         finally:
-            for reader in readers:
-                reader.end()
+            for group in groups:
+                group.end()
 
-    def _file(self, path: Path, reader: _Reader, encoder: Encoder, names: Unique, dropped: Tally, skipped: Tally) -> Iterator[PackedText]:
-        """The texts of one file, from its reader."""
+    def _file(self, path: Path, group: _Group, encoder: Encoder, names: Unique, dropped: Tally, skipped: Tally) -> Iterator[PackedText]:
+        """The texts of one file, from its readers."""
         taken, renamed = 0, None
-        for parcel in reader.parcels():
+        for parcel in group.documents():
             self._corpus.check(path)  # the file has not changed since it was first read
             if renamed is None and (name := names.of(parcel.name)) != parcel.document:
                 renamed = name
             if renamed is None:
                 taken += 1
-                yield from _briefs(parcel)
+                yield from _briefs(parcel, dropped)
         if renamed is None:
-            dropped.update(reader.dropped)
-            skipped.update(reader.skipped)
+            skipped.update(group.skipped)
             return
-        # Its reader counted as if the file were the only one: all counts are made again.
-        documents = self._corpus.read_one(path, skipped)
-        again = Unique()
-        for document in islice(documents, taken):
-            _parcel(document, again.of(document.id), encoder, dropped)
-        for document in documents:
-            parcel = _parcel(document, renamed or names.of(document.id), encoder, dropped)
+        for document in islice(self._corpus.read_one(path, skipped), taken, None):
+            yield from _briefs(_parcel(document, renamed or names.of(document.id), encoder), dropped)
             renamed = None
-            yield from _briefs(parcel)
 
 
-def _briefs(parcel: PackedDocument) -> Iterator[PackedText]:
+def _sizes(corpus: Corpus) -> list[int]:
+    """The size of each path of a corpus in bytes; 0 for what is not a file."""
+    return [path.stat().st_size if kind_of(path) == "file" else 0 for path in corpus.paths]
+
+
+def _briefs(parcel: PackedDocument, dropped: Tally) -> Iterator[PackedText]:
+    if parcel.dropped is not None:
+        dropped.update(parcel.dropped)
     return (PackedText(parcel.document, numbers, parcel.packed, place) for place, numbers in enumerate(parcel.texts))
 
 
-def _parcel(document: Document, name: str, encoder: Encoder, dropped: Tally) -> PackedDocument:
+def _parcel(document: Document, name: str, encoder: Encoder) -> PackedDocument:
     """A document with this name, encoded and packed."""
+    dropped = Tally()
     texts = list(encoder.texts([document if name == document.id else replace(document, id=name)], dropped))
-    return PackedDocument(document.id, name, [PackedNumbers.of(text) for text in texts], pack(texts))
+    return PackedDocument(document.id, name, [PackedNumbers.of(text) for text in texts], pack(texts), dropped if dropped.counts else None)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one process reads: these files, and of their documents those whose number leaves this remainder."""
+
+    files: tuple[Path, ...]
+    remainder: int
+    divisor: int
+
+
+class _Group:
+    """Processes that read every `apart`-th file together: each encodes every n-th document."""
+
+    def __init__(self, corpus: Corpus, encoder: Encoder, first: int, apart: int, readers: int) -> None:
+        files, size = corpus.paths[first::apart], len(range(first, readers, apart))
+        held = max(2, HELD // readers // PARCEL)
+        self._readers = [_Reader(corpus, encoder, _Part(files, number, size), held) for number in range(size)]
+        self.share = 0.0  # of the current file
+        self.skipped = Tally()  # of the file that was read last
+
+    def documents(self) -> Iterator[PackedDocument]:
+        """The documents of the next file, in order."""
+        self.share = 0.0
+        for reader in cycle(self._readers):
+            if (document := reader.document()) is None:
+                break
+            self.share = reader.share
+            yield document
+        for other in self._readers:
+            if other is not reader and other.document() is not None:
+                raise AssertionError("the processes that read a file found different documents in it")
+        self.skipped = reader.skipped
+
+    def end(self) -> None:
+        """End all processes."""
+        for reader in self._readers:
+            reader.end()
 
 
 class _Reader:
-    """A process that reads every n-th file, and a thread that receives its documents."""
+    """A process that reads its part of a corpus, and a thread that receives its documents."""
 
-    def __init__(self, corpus: Corpus, encoder: Encoder, first: int, step: int) -> None:
+    def __init__(self, corpus: Corpus, encoder: Encoder, part: _Part, held: int) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._task = (corpus.paths[first::step], corpus.format, corpus.on_error, corpus.columns, encoder)
+        self._task = (part, corpus.format, corpus.on_error, corpus.columns, encoder)
         self._process = context.Process(target=_read, args=(theirs,), daemon=True)
         with uninterrupted():
             self._process.start()
         theirs.close()
-        self._arrived: queue.Queue[object] = queue.Queue(max(2, HELD // step // PARCEL))
+        self._arrived: queue.Queue[_Documents | _EndOfFile | _Failure] = queue.Queue(held)
+        self._documents: deque[PackedDocument] = deque()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._take, daemon=True)
         self._thread.start()
-        self.dropped, self.skipped = Tally(), Tally()  # of the file that was read last
+        self.share = 0.0  # of the current file
+        self.skipped = Tally()  # of the file that was read last
 
     def _take(self) -> None:
         """Send the process its task when it listens, so that no reader waits for another to start; then receive its
@@ -229,27 +301,28 @@ class _Reader:
             try:
                 message = self._pipe.recv()
             except (EOFError, OSError):
-                message = ("a process that reads the corpus died", "If memory ran out, use fewer --readers", None)
+                message = _Failure("a process that reads the corpus died", "If memory ran out, use fewer --readers")
             while not self._ended.is_set():
                 try:
                     self._arrived.put(message, timeout=0.2)
                     break
                 except queue.Full:
                     continue
-            if isinstance(message, tuple) and len(message) == 3:
+            if isinstance(message, _Failure):
                 return
 
-    def parcels(self) -> Iterator[PackedDocument]:
-        """The documents that the reader sends for the next file."""
-        while True:
+    def document(self) -> PackedDocument | None:
+        """The next document of the current file that this process encodes; None at the end of the file."""
+        while not self._documents:
             message = self._arrived.get()
-            if isinstance(message, tuple) and len(message) == 3:
-                raise HeadscopeError(*message[:2])
-            if isinstance(message, tuple):
-                self.dropped, self.skipped = message
-                return
-            assert isinstance(message, list)
-            yield from message
+            if isinstance(message, _Failure):
+                raise HeadscopeError(*message)
+            if isinstance(message, _EndOfFile):
+                self.skipped = message.skipped
+                return None
+            self._documents.extend(message.documents)
+            self.share = message.share
+        return self._documents.popleft()
 
     def end(self) -> None:
         """End the process and the thread."""
@@ -261,31 +334,33 @@ class _Reader:
 
 
 def _read(pipe: Connection) -> None:
-    """The main function of a reading process: sends lists of documents and, at the end of each file, the tally of what
-    was skipped.
-    """
+    """The main function of a reading process."""
     end_with_parent()
-    files, format, on_error, columns, encoder = pipe.recv()
+    part, format, on_error, columns, encoder = pipe.recv()
     gc.freeze()  # imported objects stay: the garbage collector can ignore them
     with rare_collections():
-        _send_files(pipe, Corpus(tuple(files), format, on_error, columns), encoder)
+        _send(pipe, Corpus(part.files, format, on_error, columns), encoder, part)
 
 
-def _send_files(pipe: Connection, corpus: Corpus, encoder: Encoder) -> None:
-    """Send the texts of each file of a corpus, and what was omitted from it."""
+def _send(pipe: Connection, corpus: Corpus, encoder: Encoder, part: _Part) -> None:
+    """Send the documents of a part of a corpus and, at the end of each file, what was skipped in it."""
     parcels: list[PackedDocument] = []
     try:
         for path in corpus.paths:
-            dropped, skipped, names = Tally(), Tally(), Unique()
-            parcels, size = [], 0
-            for document in corpus.read_one(path, skipped):
-                parcels.append(_parcel(document, names.of(document.id), encoder, dropped))
+            skipped, names, meter = Tally(), Unique(), Meter((path,))
+            size = 0
+            for number, document in enumerate(corpus.read_one(path, skipped, meter)):
+                name = names.of(document.id)
+                if number % part.divisor != part.remainder:
+                    continue
+                parcels.append(_parcel(document, name, encoder))
                 size += len(parcels[-1].packed)
                 if size >= PARCEL:
-                    pipe.send(parcels)
+                    pipe.send(_Documents(parcels, meter.share))
                     parcels, size = [], 0
-            pipe.send(parcels)
-            pipe.send((dropped, skipped))
+            pipe.send(_Documents(parcels, 1.0))
+            pipe.send(_EndOfFile(skipped))
+            parcels = []
     except HeadscopeError as error:
-        pipe.send(parcels)
-        pipe.send((error.problem, error.remedy, None))
+        pipe.send(_Documents(parcels, 1.0))
+        pipe.send(_Failure(error.problem, error.remedy))
