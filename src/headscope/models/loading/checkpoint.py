@@ -39,7 +39,7 @@ class LoadedCheckpoint:
 
 
 def read_checkpoint(name: str, source: ModelSource, dtype: torch.dtype, head: bool, device: torch.device | None) -> LoadedCheckpoint:
-    """Load the checkpoint at `source`, with its prediction head if `head`. `device` is None if accelerate chooses it."""
+    """Load the checkpoint at `source`, with its prediction head if `head`. `device` is None if accelerate chooses."""
     options = source.options()
     adapter = None if source.adapter is None else Adapter(source.adapter, source.gguf or source.place)
     header = None if source.gguf is None else gguf.read_header(Path(source.place, source.gguf))
@@ -89,7 +89,7 @@ def continues_texts(name: str, source: ModelSource) -> bool:
 
 
 def _class_without_head(name: str, config: Any) -> Any:
-    """The class that loads a model without its head. Quantised weights can be read only by the class that saved them."""
+    """The class that loads a model without its head. Quantised weights can be read only by their own class."""
     if getattr(config, "quantization_config", None):
         with suppress(ModelError):
             return objective_of(name, config)[0]

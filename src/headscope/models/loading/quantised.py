@@ -1,4 +1,4 @@
-"""Quantised models: which of them can be read, their description in signatures, and the plain tensors that store them."""
+"""Quantised models: which can be read, how signatures describe them, and the plain tensors that store them."""
 
 from __future__ import annotations
 

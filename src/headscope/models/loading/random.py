@@ -29,7 +29,7 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
     """
     deviation = float(getattr(network.config, "initializer_range", None) or 0.02)
     body = f"{getattr(network, 'base_model_prefix', '')}."  # so that the body is the same with and without a head
-    # T5 stores its learned position biases in an embedding module inside attention. That is not an embedding of the text.
+    # T5 stores its learned position biases in an embedding module inside attention. It does not embed the text.
     kept = {
         id(parameter)
         for name, module in network.named_modules()
@@ -53,7 +53,7 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
 
 
 def _neutral(module: nn.Module) -> None:
-    """Set the weight of a normalisation layer to 0 instead of 1 if the layer multiplies by 1 + weight, as Gemma's do."""
+    """Set the weight of a normalisation layer to 0 instead of 1 if the layer multiplies by 1 + weight, as in Gemma."""
     weight = getattr(module, "weight", None)
     if (
         "norm" not in type(module).__name__.lower()
