@@ -144,16 +144,16 @@ def described(**said: Any) -> Spoil:
 CASES: dict[str, tuple[Spoil, str]] = {
     "no config": (without("config.json"), "has no config.json. Name the folder that save_pretrained wrote"),
     "config that is cut": (holds("config.json", "{"), "is not JSON"),
-    "config that is a list": (holds("config.json", "[]"), "holds a list where an object is needed"),
+    "config that is a list": (holds("config.json", "[]"), "contains a list, but an object is needed"),
     "config in binary": (holds("config.json", b"\xff\xfe\x00"), "is not JSON"),
     "config nested deep": (holds("config.json", "[" * 100_000), "is not JSON"),
     "config with NaN": (config(layer_norm_eps=float("nan")), "layer_norm_eps in the config.json of .* is not a number"),
-    "a billion layers": (config(num_hidden_layers=10**9), "num_hidden_layers = 1000000000, but no model has so many"),
-    "a number of 400 digits": (config(num_hidden_layers=10**400), "no model has so many"),
+    "a billion layers": (config(num_hidden_layers=10**9), "num_hidden_layers = 1000000000, but no model has that many"),
+    "a number of 400 digits": (config(num_hidden_layers=10**400), "no model has that many"),
     "more layers than tensors": (config(num_hidden_layers=5000), "num_hidden_layers = 5000, but the weights are 39 tensors"),
     "a billion labels": (config(num_labels=10**9), "num_labels = 1000000000"),
     "a billion experts inside": (config(text_config={"num_local_experts": 10**9}), "num_local_experts"),
-    "vectors of a billion": (config(hidden_size=10**9), "describes 9,000,000,255,000,000,176 numbers where the weights are"),
+    "vectors of a billion": (config(hidden_size=10**9), "describes 9,000,000,255,000,000,176 numbers, but the weights have"),
     "a vast vocabulary": (config(vocab_size=10**12), "describes .* numbers where"),
     "vast positions": (config(max_position_embeddings=10**12), "describes .* numbers where"),
     "no heads": (config(num_attention_heads=0), "could not be loaded"),
@@ -166,7 +166,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "quantised": (config(quantization_config={"quant_method": "gptq", "bits": 4}), "is quantised"),
     "attention from elsewhere": (config(attn_implementation="evil/kernel"), "custom code for its attention"),
     "an activation that is code": (config(hidden_act="os.system"), "could not be loaded"),
-    "an adapter": (holds("adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "nobody/nothing"}), "holds an adapter"),
+    "an adapter": (holds("adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "nobody/nothing"}), "contains an adapter"),
     "weights cut short": (lambda folder: os.truncate(folder / WEIGHTS, 5000), "model.safetensors is not a valid safetensors file"),
     "weights that are empty": (holds(WEIGHTS, b""), "is not a valid safetensors file"),
     "a header said to be huge": (holds(WEIGHTS, struct.pack("<Q", 10**18) + b"{}"), "header too large"),
@@ -178,8 +178,8 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "weights that are missing": (tensors(lambda weights: weights.pop(QUERY)), f"lacks 1 weights .*{QUERY}.*would be random"),
     "a weight of another shape": (tensors(lambda weights: weights.update({QUERY: torch.zeros(3, 3)})), "another shape"),
     "weights of a further layer": (tensors(a_third_layer), "has 16 weights of layers that its config.json does not have"),
-    "NaN among the weights": (tensors(lambda weights: weights[QUERY][0, 0].fill_(float("nan"))), f"{QUERY} of .* holds NaN"),
-    "infinity among them": (tensors(lambda weights: weights[QUERY][0, 0].fill_(float("-inf"))), f"{QUERY} of .* holds NaN or inf"),
+    "NaN among the weights": (tensors(lambda weights: weights[QUERY][0, 0].fill_(float("nan"))), f"{QUERY} of .* contains NaN"),
+    "infinity among them": (tensors(lambda weights: weights[QUERY][0, 0].fill_(float("-inf"))), f"{QUERY} of .* contains NaN or inf"),
     "weights in GGUF": (only(".gguf"), "only as GGUF"),
     "weights in TensorFlow's format": (only(".h5"), r"has no \*.safetensors weights but weights.h5"),
     "no weights": (without(WEIGHTS), r"has no \*.safetensors weights"),
@@ -199,21 +199,21 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "settings of a tokenizer that are a list": (holds("tokenizer_config.json", "[]"), "the tokenizer of .* cannot be read"),
     "a larger tokenizer": (
         vocabulary(lambda v: v | {f"w{n}": 72 + n for n in range(9)}),
-        "tokens up to number 80, where the model has embedd",
+        "token ids up to 80, but the model has",
     ),
-    "a tokenizer of other numbers": (vocabulary(lambda v: {w: n + 10**6 for w, n in v.items()}), "tokens up to number 1000071"),
+    "a tokenizer of other numbers": (vocabulary(lambda v: {w: n + 10**6 for w, n in v.items()}), "token ids up to 1000071"),
     "pruned heads that are a list": (holds("pruned_heads.json", "[]"), "does not say which heads were cut out"),
     "pruned heads nested deep": (holds("pruned_heads.json", "[" * 100_000), "does not say which heads were cut out"),
-    "pruned heads of another version": (pruned(version="\ud800"), r"of version '\\ud800', where 1 is known"),
-    "pruned heads beyond the model": (pruned(layers={"encoder/1": {"heads": 10**12, "kept": [1]}}), "speaks of 1000000000000 heads"),
-    "pruned heads that never were": (pruned(layers={"encoder/1": {"heads": 4, "kept": [0, -1]}}), "speaks of 4 heads"),
+    "pruned heads of another version": (pruned(version="\ud800"), r"has version '\\ud800', but only version 1 is known"),
+    "pruned heads beyond the model": (pruned(layers={"encoder/1": {"heads": 10**12, "kept": [1]}}), "describes 1000000000000 heads"),
+    "pruned heads that never were": (pruned(layers={"encoder/1": {"heads": 4, "kept": [0, -1]}}), "describes 4 heads"),
     "pruned heads of no layer": (pruned(layers={"encoder/9": {"heads": 4, "kept": [1]}}), "'encoder/9', which the model does not have"),
-    "pruned tensors that are vast": (described(shape=[10**6, 10**6]), "as the model does not have it"),
-    "pruned tensors along no axis": (described(axis=7), "as the model does not have it"),
-    "pruned pieces that are not there": (described(kept=[0, 4]), "as the model does not have it"),
-    "pruned pieces twice": (described(kept=[0, 0]), "as the model does not have it"),
-    "pruned pieces that are words": (described(kept=["a"]), "as the model does not have it"),
-    "pruned tensors that are numbers": (pruned(tensors={QUERY: 5}), "as the model does not have it"),
+    "pruned tensors that are vast": (described(shape=[10**6, 10**6]), "which does not fit the model"),
+    "pruned tensors along no axis": (described(axis=7), "which does not fit the model"),
+    "pruned pieces that are not there": (described(kept=[0, 4]), "which does not fit the model"),
+    "pruned pieces twice": (described(kept=[0, 0]), "which does not fit the model"),
+    "pruned pieces that are words": (described(kept=["a"]), "which does not fit the model"),
+    "pruned tensors that are numbers": (pruned(tensors={QUERY: 5}), "which does not fit the model"),
     "pruned tensors that are whole": (described(), r"has the shape \[16, 16\] where pruned_heads.json says \[8, 16\]"),
 }
 
@@ -296,7 +296,7 @@ def test_a_tokenizer_that_gives_up_is_one_clear_error(folder: Path) -> None:
     path.write_text(json.dumps(found))
     model = hs.load(folder)
     assert hs.view(model, "the dog").grids()
-    with pytest.raises(EncodingError, match="knows 'cats', of which the model has no embedding"):
+    with pytest.raises(EncodingError, match="contains 'cats', for which the model has no embedding"):
         hs.view(model, "the cats").grids()
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Exchange = Callable[[int, "Call"], "Call"]  # takes a site's number and one of its calls, returns the call with other maps
 
-    # An attention function: takes the attention module, queries, keys, values, mask and options, and returns outputs and
+    # An attention function: takes the attention module, queries, keys, values, mask and options; returns outputs and
     # maps.
     Attention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
     # Replaces the model's attention calls: takes the attention function of the model, and its arguments.

@@ -20,7 +20,7 @@ SOURCE, TARGET = 23, 17
 # The number of tokens by which the other text is shorter. It is smaller than a window, because a row that sees only
 # padding would be NaN in float64.
 PADDING = 3
-# Settings that hide distant or unlikely tokens from a row. A dry run lowers them to WINDOW, so that they have an effect.
+# Settings that hide distant or unlikely tokens from a row. A dry run lowers them to WINDOW, so that they matter.
 WINDOWS = ("sliding_window", "local_attention", "attention_chunk_size", "index_topk", "index_topk_blocks", "topk_blocks")
 WINDOW = 6
 

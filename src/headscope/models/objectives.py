@@ -75,7 +75,7 @@ def require_weights(name: str, network: PreTrainedModel, objective: Objective | 
         wrong = missing or sorted(str(key) for key in found["mismatched_keys"])
         raise ModelError(
             f"{name} lacks {len(wrong)} weights or has them in another shape (first: {wrong[0]}), so they would be random",
-            "Check that the folder holds the whole checkpoint and that config.json belongs to it",
+            "Check that the folder contains the whole checkpoint and that config.json belongs to it",
         )
 
 

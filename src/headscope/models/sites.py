@@ -59,7 +59,7 @@ def _find(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[t
     if not returned:
         raise ModelError(
             f"{type(model).__name__} yields no attention, neither through transformers' attention interface nor as an output",
-            "Choose a model whose layers attend; state-space and convolutional models have no heads to look at",
+            "Choose a model whose layers attend; state-space and convolutional models have no attention heads",
         )
     sites = _of_outputs(model, returned, inputs)
     verify_returned(model, Tried(inputs, sites, [maps for group in returned.values() for maps in group], eager))

@@ -65,7 +65,7 @@ class Check:
     score: float
 
     def beats(self, other: Check) -> bool:
-        """Whether the score is better or, if it is the same, the dev loss."""
+        """Whether the score is better or, if the scores are equal, the dev loss is lower."""
         one, two = ((check.score if math.isfinite(check.score) else -math.inf, -check.dev_loss) for check in (self, other))
         return one > two
 

@@ -36,7 +36,7 @@ _SAVED = "Name the folder that PEFT's save_pretrained wrote"
 
 
 def base_of(folder: Path) -> str:
-    """The name of an adapter's base model; an error if the folder does not hold an adapter that can be read."""
+    """The name of an adapter's base model; an error if the folder does not contain an adapter that can be read."""
     config = read_json(folder / CONFIG)
     if find_spec("peft") is None:
         raise ModelError(f"{folder} contains an adapter, and peft is needed to read it", "pip install 'headscope[peft]'")
