@@ -48,7 +48,7 @@ def asking_inputs(model: Model, texts: Sequence[Encoded], asked: Predictions) ->
     for row, ids in enumerate(asked.ids):
         inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids).to(model.device)
     if model.objective == "classes":
-        # A classifier on a decoder finds the last token of a text by the padding token of its own configuration.
+        # A classifier on a decoder finds the last token of a text by the padding token of its configuration.
         inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, whole_of(model).config.pad_token_id)
     return inputs
 

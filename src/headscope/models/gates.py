@@ -106,7 +106,7 @@ def mean_contexts(model: Model, batches: Iterable[Sequence[Encoded]]) -> dict[in
                 words["target"] = _words([text.target for text in texts if text.target is not None], model.device)
             model.network(**model.inputs(texts), use_cache=False)
     if not any(counts.values()):
-        raise ModelError("no words to take means over", "Give some texts")
+        raise ModelError("there are no words to average over", "Give some texts")
     return {number: (total / counts[number]).float().clone() for number, total in sums.items()}
 
 

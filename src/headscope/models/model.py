@@ -102,7 +102,7 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         device: torch.device = next(self.network.parameters()).device
         return device
 

@@ -105,9 +105,8 @@ def projections(network: PreTrainedModel, site: Site) -> Projections:
     known = {*inputs, *outputs, f"{site.module}.relative_attention_bias", f"{site.module}.LayerNorm"}
     for name, parameter in attention.named_parameters():
         path = f"{site.module}.{name}"
-        if path.rpartition(".")[0] not in known and tuple(parameter.shape) != (
-            size,
-        ):  # norms of queries, of a head's size, are shared by all heads
+        # Norms of queries, of a head's size, are shared by all heads.
+        if path.rpartition(".")[0] not in known and tuple(parameter.shape) != (size,):
             raise ModelError(f"{name} of {site.name} in {type(network).__name__} belongs to all heads together", _REMEDY)
     return Projections(site, inputs, outputs[0], size)
 

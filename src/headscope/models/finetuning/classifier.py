@@ -46,7 +46,7 @@ class Classifier:
         try:
             network = kind.from_config(config, dtype=torch.float32)
         except ValueError as error:
-            raise ModelError(f"transformers has no such classifier of a {config.model_type} model", "Use a model such as BERT") from error
+            raise ModelError(f"transformers has no such classifier for a {config.model_type} model", "Use a model such as BERT") from error
         body = network.base_model.load_state_dict(model.network.state_dict(), strict=False)
         if wrong := [*body.missing_keys, *(key for key in body.unexpected_keys if "pooler" not in key)]:
             raise ModelError(f"the classifier of {model.name} has another body ({wrong[0]})", "Use another model")
@@ -55,7 +55,7 @@ class Classifier:
     def logits(self, batch: Sequence[LabelledExample]) -> Float[torch.Tensor, "text *token label"]:
         """The network's logits for a batch."""
         inputs = self.model.inputs([example.text for example in batch])
-        # A classifier on a decoder finds the last token of a text by the padding token of its own configuration.
+        # A classifier on a decoder finds the last token of a text by the padding token of its configuration.
         inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, self.network.config.pad_token_id)
         device = next(self.network.parameters()).device
         given: torch.Tensor = self.network(**{name: tensor.to(device) for name, tensor in inputs.items()}, **self._uncached).logits

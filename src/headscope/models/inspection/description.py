@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 
     from headscope.models.model import Model
 
-_WINDOWS = {
-    "sliding_window": "sliding",
-    "local_attention": "sliding",
-    "attention_chunk_size": "chunked",
-}  # a setting, and the type of its layers
+# A setting, and the type of its layers.
+_WINDOWS = {"sliding_window": "sliding", "local_attention": "sliding", "attention_chunk_size": "chunked"}
 _POSITIONS = re.compile(r"position|(^|\.)wpe$|pos_emb")
 _ALIBI = ("bloom", "mpt")  # these always use it, and no setting says so
 PREDICTIONS = {

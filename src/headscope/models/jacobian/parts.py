@@ -34,7 +34,7 @@ class Map:
 
     @classmethod
     def of(cls, module: Linear | Conv1D) -> Map:
-        """The map of a module, in float32 at least."""
+        """The linear map of a module, at least in float32."""
         weight, bias = module.weight.detach(), module.bias
         dtype = torch.promote_types(weight.dtype, torch.float32)
         weight = weight.T if isinstance(module, Conv1D) else weight
@@ -84,7 +84,7 @@ class Normed:
 
     @classmethod
     def at(cls, module: Module, x: Points) -> Normed:
-        """The normalisation of these points."""
+        """The normalisation at these points."""
         centred = isinstance(module, LayerNorm)
         hat, inverse = standardised(module, x)
         weight = module.weight.detach().to(x)  # type: ignore[operator]
@@ -92,7 +92,7 @@ class Normed:
         return cls(hat, weight * inverse, value, centred)
 
     def take(self, tokens: slice) -> Normed:
-        """Some of the points."""
+        """The normalisation at some of the points."""
         return Normed(self.hat[tokens], self.scale[tokens], self.value[tokens], self.centred)
 
     def left(self, x: Float[torch.Tensor, "token feature column"]) -> Float[torch.Tensor, "token feature column"]:
@@ -131,7 +131,7 @@ class NextBlock:
         return cls(inverse, hat * x.shape[-1] ** -0.5), hat
 
     def take(self, tokens: slice) -> NextBlock:
-        """Some of the points."""
+        """The normalisation at some of the points."""
         return NextBlock(self.inverse[tokens], self.unit[tokens])
 
     def __call__(self, x: Float[torch.Tensor, "*axes token row feature"]) -> Float[torch.Tensor, "*axes token row feature"]:
@@ -150,7 +150,7 @@ class Rotation:
     sin: Float[torch.Tensor, "token part"]
 
     def take(self, tokens: slice) -> Rotation:
-        """Some of the positions."""
+        """The rotation at some of the positions."""
         return Rotation(self.cos[tokens], self.sin[tokens])
 
     def __call__(self, x: torch.Tensor, axis: int) -> torch.Tensor:
