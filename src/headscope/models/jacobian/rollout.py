@@ -57,5 +57,5 @@ def maxflow(attention: Attention, longest: int) -> Attention:
         )
     fast = kernel("maxflow_cpu")
     if fast is None:
-        raise MeasureError("maximum flows need numba, which is not installed", "pip install numba")
+        raise MeasureError("maximum flows need numba, which is not installed", "Install it with pip install numba")
     return torch.from_numpy(fast.maximum_flows(edges(attention).cpu().numpy(), torch.get_num_threads()))
