@@ -208,7 +208,7 @@ def test_gates_that_do_not_fit_are_refused() -> None:
             pass
     with pytest.raises(ModelError, match="gates of 2 texts for a batch of 3"), gated(model, {0: torch.ones(2, 4)}):
         states(model, batch)
-    with pytest.raises(ModelError, match="no vectors to replace heads of encoder/1 by"), gated(model, {0: torch.ones(4)}, {}):
+    with pytest.raises(ModelError, match="no vectors to replace the heads of encoder/1 with"), gated(model, {0: torch.ones(4)}, {}):
         pass
     other = Model("xlnet", torch.nn.Linear(1, 1), cast("Any", None), model.sites, "outputs")
     with pytest.raises(ModelError, match="no head can be switched off"), gated(other, {}):

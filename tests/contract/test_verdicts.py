@@ -29,13 +29,13 @@ EQUAL: dict[str, tuple[str, list[int]]] = {  # how maps are captured, and the la
     "layoutlm": ("interface", [0, 1, 2, 3]),
 }
 REFUSED = {
-    "squeezebert": "hold negative numbers",
-    "longt5": "no map of all pairs of tokens",
+    "squeezebert": "contain negative numbers",
+    "longt5": "not a map of all pairs of tokens",
     "longformer": "not one weight for each pair of tokens",
     "led": "not one weight for each pair of tokens",
     "prophetnet": "not one weight for each pair of tokens",
-    "yoso": "no map of all pairs of tokens",
-    "rwkv": "no map of all pairs of tokens",
+    "yoso": "not a map of all pairs of tokens",
+    "rwkv": "not a map of all pairs of tokens",
     "convbert": "change when a text is padded",
     "mamba": "yields no attention",
     "canine": "no embeddings of tokens",
@@ -130,7 +130,7 @@ def test_a_text_that_depends_on_its_batch_is_refused() -> None:
 def test_missing_layers_are_refused_unless_the_configuration_explains_them() -> None:
     model = build_tiny("llama", None)
     model.config.num_hidden_layers = 6
-    with pytest.raises(ModelError, match="6 decoder layers by its configuration, and attention was found in 4"):
+    with pytest.raises(ModelError, match="6 decoder layers by its configuration, but attention was found in 4"):
         find_sites(model)
     model.config.layer_types = ["full_attention"] * 4 + ["linear_attention"] * 2
     assert len(find_sites(model)[0]) == 4
@@ -184,7 +184,7 @@ def test_models_of_images_and_sound_are_out_of_scope(tmp_path: Any) -> None:
         from safetensors.torch import save_file
 
         save_file({"nothing": torch.zeros(1)}, tmp_path / name / "model.safetensors")
-        with pytest.raises(ModelError, match=f"reads {reads} .* and no text. headscope reads text models"):
+        with pytest.raises(ModelError, match=f"reads {reads} .*, not text. headscope reads text models"):
             hs.load(tmp_path / name)
 
 

@@ -177,7 +177,7 @@ def test_labels_that_cannot_be_used_are_told_before_the_pass(classifier: Path, t
     with pytest.raises(RunError, match=r"is a classifier, whose loss needs labels, and memory has none. Use a corpus with a label"):
         run_of(model, CORPUS, out=out)
     path = labelled(tmp_path / "a.jsonl", {"text": TEXTS[0], "label": 1}, {"text": TEXTS[1], "label": "awful"})
-    with pytest.raises(ModelError, match="the label 'awful' is none of the model's: LABEL_0, LABEL_1, LABEL_2"):
+    with pytest.raises(ModelError, match="the label 'awful' is not one of the model's: LABEL_0, LABEL_1, LABEL_2"):
         run_of(model, path, out=out)
     assert not out.exists()
     assert run_of(model, path, limit=1, out=out).results.manifest["counts"]["texts"] == 1

@@ -122,12 +122,14 @@ def test_what_cannot_be_read_is_one_clear_line(base: Path, tmp_path: Path) -> No
         assert caught.value.remedy
         assert "\n" not in str(caught.value)
 
-    refused("holds an adapter of nobody/nothing, which is neither a folder here nor in the local", base_model_name_or_path="nobody/nothing")
-    refused("holds an adapter of /nowhere/at/all", base_model_name_or_path="/nowhere/at/all")
-    refused("names no base model", base_model_name_or_path=None)
+    refused(
+        "contains an adapter of nobody/nothing, which is neither a folder here nor in the local", base_model_name_or_path="nobody/nothing"
+    )
+    refused("contains an adapter of /nowhere/at/all", base_model_name_or_path="/nowhere/at/all")
+    refused("does not name a base model", base_model_name_or_path=None)
     refused("could not be loaded .*size mismatch", base_model_name_or_path="mini")
     refused("lacks 4 weights .first: .*attention.self.key.lora_A.weight", target_modules=["query", "key", "value", "dense"])
-    refused("asks for a rank of more than 10,000", r=10**9)
+    refused("sets a rank of more than 10,000", r=10**9)
     refused("needs custom code", megatron_config={"a": 1}, megatron_core="evil")
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
     refused("without adapter_model.safetensors")

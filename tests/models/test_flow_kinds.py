@@ -170,17 +170,17 @@ def test_half_precision() -> None:
 
 def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny("bert")
-    with pytest.raises(MeasureError, match=r"between 6 tokens .* more than 5\. Ask for rollout instead, or allow it with longest=6"):
+    with pytest.raises(MeasureError, match=r"between 6 tokens .* is 5 tokens\. Use rollout instead, or allow it with longest=6"):
         flow(model, text(model), ("maxflow",), longest=5)
     dense = model.network.encoder.layer[1].attention.output.dense
     dense.register_forward_pre_hook(lambda module, args: (args[0] * 1.01,))
     with pytest.raises(
-        MeasureError, match=r"BertModel has no linear map that takes what the heads of layer 2 give as it is\. .* A or rollout"
+        MeasureError, match=r"BertModel has no linear map whose input is the output of the heads of layer 2\. .* A or rollout"
     ):
         flow(model, text(model), ("norms",))
     model = tiny("mpnet")
     model.network.encoder.layer[0].attention.attn.o.register_forward_pre_hook(lambda module, args: (args[0] * 1.01,))
-    with pytest.raises(MeasureError, match=r"MPNetModel has no linear map that takes what the heads of layer 1 give"):
+    with pytest.raises(MeasureError, match=r"MPNetModel has no linear map whose input is the output of the heads of layer 1"):
         flow(model, text(model), ("norms",))
     assert kernel("no_such_kernel") is None
     monkeypatch.setattr("headscope.models.jacobian.rollout.kernel", lambda name: None)

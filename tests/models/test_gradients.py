@@ -307,9 +307,9 @@ def test_classes_by_name_and_by_number() -> None:
     assert [class_number(label, known) for label in ("bad", "GOOD", "label_2", "0", "2")] == [0, 1, 2, 0, 2]
     assert class_number("1", {"1": 0, "0": 1}) == 0
     for wrong in ("3", "-1", "", "1.0", "goo"):
-        with pytest.raises(ModelError, match=rf"the label '{wrong}' is none of the model's: bad, good, LABEL_2\. Name labels as"):
+        with pytest.raises(ModelError, match=rf"the label '{wrong}' is not one of the model's: bad, good, LABEL_2\. Name labels as"):
             class_number(wrong, known)
-    with pytest.raises(ModelError, match="the label 'NO' is none of the model's: no, No"):
+    with pytest.raises(ModelError, match="the label 'NO' is not one of the model's: no, No"):
         class_number("NO", {"no": 0, "No": 1})
 
 

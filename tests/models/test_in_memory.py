@@ -173,7 +173,7 @@ def test_a_model_without_its_tokenizer(network: Any, tokenizer: Any, folder: Pat
     loaded = AutoModel.from_pretrained(folder)
     assert hs.load(loaded).tokenizer.hf.get_vocab() == tokenizer.get_vocab()
     assert np.array_equal(maps_of(hs.load(network, folder)), maps_of(hs.load(loaded)))
-    with pytest.raises(ModelError, match="tokens up to number"):
+    with pytest.raises(ModelError, match="has token ids up to"):
         hs.load(network, AutoTokenizer.from_pretrained(locate("mini").place))
 
 
@@ -195,7 +195,7 @@ def test_a_pipeline(network: Any, tokenizer: Any) -> None:
         (BertConfig(), "transformers BertConfig is not a model"),
         (torch.nn.Linear(2, 2), "torch Linear is not a model"),
         (BertForMaskedLM, "type is not a model"),
-        ((1, 2, 3), "a tuple of 3 things is not a model"),
+        ((1, 2, 3), "a tuple of 3 elements is not a model"),
         ((wordpiece(), bert()), "transformers BertTokenizer is not a model"),
         ((bert(), 5), "int is not a tokenizer of BertForMaskedLM"),
         ((bert(), "nowhere"), "nowhere is not a folder with a tokenizer"),

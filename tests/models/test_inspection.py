@@ -94,7 +94,7 @@ def test_windows(settings: dict[str, Any], says: str) -> None:
         ),
         ({"alibi": True}, "biases by distance (ALiBi)"),
         ({"position_embedding_type": "relative_key"}, "learned, relative"),
-        ({}, "not said by its configuration"),
+        ({}, "not stated in its configuration"),
     ],
 )
 def test_positions(settings: dict[str, Any], says: str) -> None:

@@ -208,7 +208,7 @@ def test_every_architecture_has_all_three(name: str) -> None:
         if name in DECODERS:
             assert not np.tril(values, -1).any(), "a later token bears on no earlier one"
     assert found.method["G"] == ("exact" if name in (*POST_LN, *PRE_LN) else "sketch")
-    assert any("taken backwards" in note for note in found.notes) == (name == "gpt_oss")  # its experts know no forward mode
+    assert any("computed backwards" in note for note in found.notes) == (name == "gpt_oss")  # its experts know no forward mode
     # What a layer does to the embeddings is what the first layer does to its input.
     if found.method["G"] == "exact":
         first = flow(model, inputs, ("G*",), method="exact").values["G*"][0]
@@ -222,7 +222,7 @@ def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
     found = flow(model, inputs, ("G",), probes=4)
     assert found.method["G"] == "sketch"
     assert found.errors["G"] is not None
-    assert found.notes[0].startswith("G: BertLayer put together again differs from the model by ")
+    assert found.notes[0].startswith("G: BertLayer rebuilt from its parts differs from the model by ")
     hook.remove()
     model.network.encoder.layer[1].attention.output.dense = torch.nn.Identity()
     assert "BertLayer is not built as expected" in flow(model, inputs, ("G",), probes=4).notes[0]
@@ -230,11 +230,11 @@ def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
     model.network.wte.weight[:, 3] += 3000  # a state far larger than what a block adds to it
     assert flow(model, inputs, ("G",), probes=4).method["G"] == "exact"
     model.network.h[1].attn.register_forward_hook(lambda module, args, out: (out[0] * 1.01, *out[1:]))
-    assert flow(model, inputs, ("G",), probes=4).notes[0].startswith("G: GPT2Block put together again differs from the model by ")
+    assert flow(model, inputs, ("G",), probes=4).notes[0].startswith("G: GPT2Block rebuilt from its parts differs from the model by ")
     model = tiny("deberta-v2")
     assert flow(model, inputs, ("G",), probes=4).notes == (
         "G: DebertaV2Layer is not a known block",
-        "G: sketched with 4 probes a layer",
+        "G: sketched with 4 probes per layer",
     )
 
 
@@ -332,7 +332,7 @@ def test_what_is_wrong_is_said() -> None:
         with pytest.raises(MeasureError, match=message):
             flow(model, inputs, **options)
     layers = record(model.network, model.sites, inputs)
-    with pytest.raises(ModelError, match=r"layer 2 of this model was given something else than layer 1 returned\. G\* follows"):
+    with pytest.raises(ModelError, match=r"the input of layer 2 of this model is not the output of layer 1\. G\* needs"):
         check_chain([layers[1], layers[0]])
     model.network.encoder.layer.append(model.network.encoder.layer[0])
     with pytest.raises(ModelError, match=r"no list of 5 layers .* was found in BertModel\. .* attention alone"):

@@ -106,7 +106,7 @@ def test_every_architecture_is_verified_or_refused(name: str) -> None:
 def test_a_projection_that_gives_something_else_is_refused() -> None:
     model = tiny("bert")
     model.network.encoder.layer[1].attention.output.dense.register_forward_pre_hook(lambda module, args: (args[0] * 1.0001,))
-    with pytest.raises(ModelError, match=r"BertModel has no norm maps .* no linear map takes what the heads of encoder/2 give"):
+    with pytest.raises(ModelError, match=r"BertModel has no norm maps .* no linear map reads the outputs of the heads of encoder/2"):
         maps_of(model, "norm")
     maps_of(model, "value-zeroing")  # which runs the layer as it is
 

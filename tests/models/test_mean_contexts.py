@@ -39,5 +39,5 @@ def test_means_over_words(tmp_path: Path, name: str) -> None:
 
 
 def test_no_texts_no_means() -> None:
-    with pytest.raises(ModelError, match="no words to take means over"):
+    with pytest.raises(ModelError, match="no words to average over"):
         mean_contexts(hs.load("mini", device="cpu"), [])

@@ -53,7 +53,7 @@ def test_objectives(tmp_path: Path, kind: Any, config: Any, sizes: Any, objectiv
 
 def test_a_discriminator_is_told_from_a_generator(tmp_path: Path) -> None:
     folder = saved(tmp_path, ElectraForPreTraining, ElectraConfig, **ELECTRA)
-    says = r"was saved as ElectraForPreTraining, without the \d+ weights that a model predicts words with \(first: .*use its generator"
+    says = r"was saved as ElectraForPreTraining, without the \d+ weights that predict words \(first: .*use its generator"
     with pytest.raises(ModelError, match=says):
         hs.load(folder, device="cpu", head=True)
     assert hs.load(folder, device="cpu").layout.size == 2
@@ -93,7 +93,7 @@ def test_a_classifier_without_all_of_its_head_is_refused(tmp_path: Path, lost: s
             GPT2Config,
             "gpt2",
             {"n_embd": 12, "n_layer": 1, "n_head": 2},
-            "does not say what fills .*Write pad_token_id into it",
+            "does not name a padding token.*Add pad_token_id to it",
         ),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_model_without_a_list_of_layers_takes_full_passes(tmp_path: Path, monk
     model = loaded(tmp_path, "bert")
     texts, cuts = encoded(model), cuts_of(model)[:3]
     monkeypatch.setattr(restart, "layer_of", lambda network, path: None)
-    assert why_not(model) == "what attends in BertModel does not lie in a list of layers"
+    assert why_not(model) == "the attention modules of BertModel are not in a list of layers"
     for number, logits in ablated(model, texts, cuts):
         torch.testing.assert_close(logits, naive(model, texts, cuts[number]), rtol=1e-5, atol=1e-5)
     monkeypatch.undo()

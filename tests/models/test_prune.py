@@ -232,9 +232,9 @@ def test_heads_that_share_go_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("deberta-v2", "does not attend as most models do"),
-        ("olmo2", "q_norm.weight of decoder/1 in Olmo2Model is of all heads together"),
-        ("gpt_oss", "sinks of decoder/1 in GptOssModel is of all heads together"),
+        ("deberta-v2", "bypasses transformers' attention interface"),
+        ("olmo2", "q_norm.weight of decoder/1 in Olmo2Model belongs to all heads together"),
+        ("gpt_oss", "sinks of decoder/1 in GptOssModel belongs to all heads together"),
         ("phi3", "the projections of decoder/1 in Phi3Model are not known by name"),
     ],
 )
@@ -259,12 +259,12 @@ def test_a_layout_that_only_looks_known_is_refused(tmp_path: Path, monkeypatch: 
         ("{", "does not say which heads were cut out"),
         ("[]", "does not say which heads were cut out"),
         ('{"version": 1, "layers": {"encoder/1": {"kept": [1]}}, "tensors": {}}', "does not say which heads were cut out"),
-        ('{"version": 2}', "is of version 2, where 1 is known"),
+        ('{"version": 2}', "has version 2, but only version 1 is known"),
         (
             '{"version": 1, "layers": {"encoder/1": {"heads": 9, "kept": [1]}}, "tensors": {}}',
             "9 heads in encoder/1, which has 4",
         ),
-        ('{"version": 1, "layers": {"encoder/1": {"heads": 4, "kept": [5]}}, "tensors": {}}', "speaks of 4 heads in encoder/1"),
+        ('{"version": 1, "layers": {"encoder/1": {"heads": 4, "kept": [5]}}, "tensors": {}}', "describes 4 heads in encoder/1"),
     ],
 )
 def test_a_broken_description_is_refused(tmp_path: Path, said: str, message: str) -> None:

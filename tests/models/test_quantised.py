@@ -71,9 +71,9 @@ def test_what_needs_gradients_or_plain_weights_is_refused(int8: Path, tmp_path: 
             study(int8, "sampler", **settings, **FEW)
     with pytest.raises(ModelError, match="which does not allow gradients"):
         hs.run(int8, "sampler", ["saliency"], allow_unknown=True, **FEW)
-    with pytest.raises(ModelError, match="which does not allow heads that can be cut out"):
+    with pytest.raises(ModelError, match="which does not allow cutting out heads"):
         hs.prune(int8, 0.5, by="random", limit=4, max_length=48, replicates=0)
-    with pytest.raises(ModelError, match="so that its weights cannot be redrawn"):
+    with pytest.raises(ModelError, match="so its weights cannot be redrawn"):
         hs.load(int8, random=0)
 
 
@@ -87,9 +87,11 @@ def test_what_cannot_be_read_here_is_one_clear_line(folder: Path, tmp_path: Path
             hs.load(broken)
         assert caught.value.remedy
 
-    refused("is quantised by gptq, which headscope does not read. Use the whole model, or one quantised by torchao", quant_method="gptq")
+    refused(
+        "is quantised by gptq, which headscope does not read. Use the unquantised model, or one quantised by torchao", quant_method="gptq"
+    )
     refused("is quantised by an unknown method", bits=4)
     if not torch.cuda.is_available():
-        refused("is quantised by bitsandbytes, which needs CUDA, and there is none here", quant_method="bitsandbytes", load_in_8bit=True)
+        refused("is quantised by bitsandbytes, which needs CUDA, and CUDA is not available", quant_method="bitsandbytes", load_in_8bit=True)
     monkeypatch.setattr("headscope.models.loading.quantised.find_spec", lambda name: None)
     refused(r"is quantised by torchao, which is not installed. pip install 'headscope\[quantised\]'", quant_method="torchao")

@@ -36,5 +36,5 @@ def test_the_older_layout_has_the_transformer_in_a_folder_inside(small_folder: P
     spoilt: list[Any] = [[], [{**parts[0], "path": "../../elsewhere"}], [{**parts[0], "path": ""}], {}, [3]]
     for wrong in spoilt:
         (tmp_path / "old" / "modules.json").write_text(json.dumps(wrong))
-        with pytest.raises(ModelError, match=r"modules.json names no Transformer in the folder"):
+        with pytest.raises(ModelError, match=r"modules.json does not name a Transformer in the folder"):
             hs.load(tmp_path / "old")

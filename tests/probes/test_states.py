@@ -164,7 +164,7 @@ def test_a_model_that_shortens_its_texts_is_refused(bert: Model, monkeypatch: py
         return found
 
     monkeypatch.setattr(type(bert.network), "forward", pooled)
-    with pytest.raises(ModelError, match="BertModel does not give one vector a token in every layer"):
+    with pytest.raises(ModelError, match="BertModel does not give one vector per token in every layer"):
         hidden_shape(bert)
 
 

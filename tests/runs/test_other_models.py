@@ -145,7 +145,7 @@ def test_a_decoder_has_no_cls_but_an_opening_token_is_one(mini_decoder: Model, t
 def test_a_tokenizer_too_large_for_its_model_is_named(tmp_path: Path) -> None:
     folder = saved(tmp_path, "bert", "wordpiece")
     build("bert", vocabulary=12).save_pretrained(folder)
-    with pytest.raises(ModelError, match="where the model has embeddings of 12"):
+    with pytest.raises(ModelError, match="but the model has 12 embeddings"):
         hs.load(folder)
 
 

@@ -275,7 +275,7 @@ def test_each_mistake_is_explained(models: dict[str, Model], settings: dict[str,
 
 def test_a_model_whose_embeddings_are_too_few_is_named(models: dict[str, Model]) -> None:
     small = replace(models["bert"], network=build("bert", vocabulary=12), name="small")
-    with pytest.raises(HeadscopeError, match=r"the tokenizer of small knows .*, of which the model has no embedding"):
+    with pytest.raises(HeadscopeError, match=r"the tokenizer of small contains .*, for which the model has no embedding"):
         hs.twins(models["bert"], small, CORPUS, max_length=60)
 
 

@@ -1,10 +1,10 @@
-"""Models: loading, verification, capture of attention, gates, gradients, pruning, training. Only this package knows
-transformers.
+"""Models: loading, verification, attention capture, gates, gradients, pruning, training. Only this package depends on
+the internals of transformers.
 """
 
 import logging
 
-# transformers imports torchao where it is installed, and torchao tells which of its kernels cannot be used here.
+# transformers imports torchao if it is installed, and torchao then logs which of its kernels are unavailable.
 for _name in ("torchao", "torch.utils._pytree"):
     logging.getLogger(_name).setLevel(logging.ERROR)
 DEFAULT = "mini"

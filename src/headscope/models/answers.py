@@ -1,5 +1,5 @@
-"""Predictions of a model with a head: what it predicts in a batch of texts, the inputs, and its outputs at these
-positions only.
+"""Predictions of a model with a head: their targets in a batch of texts, the inputs, and the outputs at these positions
+only.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 
-LONGER = 1.5  # how much longer than its source a sentence may be, with ten tokens more
+LONGER = 1.5  # a generated sentence may be this many times as long as its source, plus ten tokens
 
 
 def whole_of(model: Model) -> PreTrainedModel:
-    """The model with what it predicts with, or an error that says how to get it."""
+    """The network with its prediction head; an error with a remedy if it was loaded without one."""
     if model.whole is None or model.objective is None:
         raise ModelError(f"{model.name} was loaded without its prediction head", "Load it with head=True")
     return model.whole
 
 
 def ask(model: Model, texts: Sequence[Encoded], share: float = 0.15, key: str = "0/0") -> Predictions:
-    """What the model is to predict in these texts; for a masked model `share` of the pieces, drawn from each text
-    and `key` alone.
+    """The targets that the model predicts in these texts. For a masked model, they are `share` of the pieces, drawn
+    from each text and `key` alone.
     """
     whole = whole_of(model)
     if model.objective is None or model.objective == "classes":
@@ -43,22 +43,21 @@ def ask(model: Model, texts: Sequence[Encoded], share: float = 0.15, key: str = 
 
 
 def asking_inputs(model: Model, texts: Sequence[Encoded], asked: Predictions) -> dict[str, torch.Tensor]:
-    """Padded tensors for the network, with what is to be predicted masked."""
+    """Padded tensors for the network, with the pieces to predict masked."""
     inputs = model.inputs(texts)
     for row, ids in enumerate(asked.ids):
         inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids).to(model.device)
     if model.objective == "classes":
-        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration
-        # names.
+        # A classifier on a decoder finds the last token of a text by the padding token of its configuration.
         inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, whole_of(model).config.pad_token_id)
     return inputs
 
 
 @contextmanager
 def only(model: Model, asked: Predictions, copies: int = 1) -> Iterator[Callable[[torch.Tensor], torch.Tensor]]:
-    """A function that selects the requested positions from the model's outputs. Where a language model's head stands
-    apart from its body, it sees only these positions. With `copies` the batch is so many times the texts, one time
-    after the other, and so are the answers.
+    """A function that selects the predicted positions from the model's outputs. If a language model's head is separate
+    from its body, the head reads only these positions. With `copies`, the batch repeats all texts that many times, one
+    copy after the other, and so do the outputs.
     """
     if model.objective == "classes":
         yield lambda logits: logits
@@ -83,7 +82,7 @@ def only(model: Model, asked: Predictions, copies: int = 1) -> Iterator[Callable
 
 
 def generated(model: Model, texts: Sequence[Encoded], beams: int = 5) -> list[str]:
-    """What the model makes of each source, by beam search, without special tokens."""
+    """The text that the model generates for each source, by beam search, without special tokens."""
     from headscope.models.load import quietly
 
     whole: Any = whole_of(model)

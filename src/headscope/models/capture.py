@@ -1,11 +1,11 @@
-"""Getting attention maps out of a forward pass, one layer at a time.
+"""Capture of attention maps during a forward pass, one layer at a time.
 
-Most models ask transformers' registry for their attention function, and give it their file's own eager function to
-fall back on. While a `tap` is open the model is set to `eager`, and the registry's answer is wrapped: the model's
-own eager function runs, so that grouped heads, soft caps, position biases, sinks and windows are right by
-construction, and the tap hands each map to a consumer. The name stays `eager`, because some model files build their
-masks by it (DeepSeek-V3.2). Layers nobody asked for run on SDPA. Models that do not ask the registry are run with
-`output_attentions=True` instead (DeBERTa, MPNet, XLNet), which holds all layers at once.
+Most models get their attention function from transformers' registry, with the eager function of their model file as the
+fallback. While a `tap` is open, the model is set to `eager`, and the function that the registry returns is wrapped: the
+model's own eager function runs, so that grouped heads, soft caps, position biases, sinks and windows are right by
+construction, and the tap passes each map to a consumer. The name stays `eager`, because some model files choose their
+masks by it (DeepSeek-V3.2). Layers whose maps are not wanted run on SDPA. Models that do not use the registry (DeBERTa,
+MPNet, XLNet) are run with `output_attentions=True` instead, which holds all layers at once.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ if TYPE_CHECKING:
 
     Weights = Float[torch.Tensor, "batch head query key"]
     Visible = Bool[torch.Tensor, "batch query key"]
-    # What takes a site's number, its maps, which positions each row could see (None: not known, or everything), and
-    # what makes a way to get rows of the maps again (None: the maps are held anyway).
+    # Takes a site's number, its maps, which positions each row could see (None: not known, or all), and a function that
+    # returns a way to compute rows of the maps again (None: the maps are held anyway).
     Consumer = Callable[[int, Weights, Visible | None, Callable[[], Later] | None], None]
-    # What takes a site's number and the values of its keys, before the maps.
+    # Takes a site's number and the values of its keys, before the maps.
     ValueConsumer = Callable[[int, Float[torch.Tensor, "batch kv_head key d"]], None]
 
-    Exchange = Callable[[int, "Call"], "Call"]  # of a site's number and one of its calls: the call with other maps
+    Exchange = Callable[[int, "Call"], "Call"]  # takes a site's number and one of its calls, returns the call with other maps
 
-    # An attention function: given the module that attends, queries, keys, values, mask and options, it returns outputs
-    # and maps.
+    # An attention function: takes the attention module, queries, keys, values, mask and options; returns outputs and
+    # maps.
     Attention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
-    # What makes an attention call instead of the model: it is given the model's own eager function, and what that is
-    # given.
+    # Replaces the model's attention calls: takes the attention function of the model, and its arguments.
     Tap = Callable[..., tuple[torch.Tensor, None]]
 
-HEADLESS = "headscope_headless"  # what a module has that attends without a head, since all were cut out: there is nothing to see
-_ONLY_EAGER = "headscope_only_eager"  # what a module has whose attention SDPA does not compute
-# The open tap, and the implementation of attention whose calls it takes.
+HEADLESS = "headscope_headless"  # an attribute of attention modules without heads, since all were cut out: they have no maps
+_ONLY_EAGER = "headscope_only_eager"  # an attribute of modules whose attention SDPA does not compute
+# The open tap, and the attention implementation whose calls it handles.
 _tap: ContextVar[tuple[Tap, str] | None] = ContextVar("headscope_tap", default=None)
 _change: ContextVar[Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | None] = ContextVar("headscope_change", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an attention function: who made it, with how many key-value heads, the maps, the mask that was
-    applied, rows of the maps worked out again from queries and keys, and the values [batch, kv_head, key, d].
+    """One call of an attention function: the module that made it, its number of key-value heads, the maps, the mask
+    that was applied, a function that computes rows of the maps again from queries and keys, and the values [batch,
+    kv_head, key, d].
     """
 
     module: torch.nn.Module
@@ -67,18 +67,18 @@ class Call:
     value: torch.Tensor | None = None
 
     def later(self) -> Later:
-        """`rows`, if the last row comes out as it did when the model ran."""
+        """`rows`; an error unless it reproduces the last row of the maps."""
         length = self.weights.shape[2]
         if not torch.allclose(self.rows(length - 1, length), self.weights[:, :, -1:], rtol=1e-2, atol=1e-3):
             raise ModelError(
                 f"{type(self.module).__name__} does not give the same attention for some rows as for all",
-                "Its maps cannot be worked out piece by piece: use a shorter --max-length, a smaller --batch-tokens or fewer --layers",
+                "Its maps cannot be computed piece by piece: use a shorter --max-length, a smaller --batch-tokens or fewer --layers",
             )
         return self.rows
 
     def visible(self) -> torch.Tensor | None:
-        """Which columns each row could attend to [batch, query, key], from a mask of truth values or of numbers
-        added to the logits.
+        """Which columns each row could attend to [batch, query, key], from a boolean mask or one that is added to the
+        logits.
         """
         if self.mask is None:
             return None
@@ -89,7 +89,7 @@ class Call:
 
 
 class NotFiniteError(ModelError):
-    """Attention that is not a finite number: what is made of it would not be a number either."""
+    """Attention that is NaN or infinite, so that results computed from it would be NaN, too."""
 
     def __init__(self, who: str, site: Site, dtype: torch.dtype) -> None:
         half = dtype in (torch.float16, torch.bfloat16)
@@ -100,31 +100,31 @@ class NotFiniteError(ModelError):
 
 
 class Finite:
-    """Remembers whether maps are finite, and asks the device once, at the end: asking for each layer would make a
-    GPU wait.
+    """Records whether maps are finite, and reads the outcome from the device once, at the end: reading it for each
+    layer would make a GPU wait.
     """
 
     def __init__(self, sites: Sequence[Site], dtype: torch.dtype) -> None:
         self._sites, self._dtype = sites, dtype
         self._seen: list[tuple[int, torch.Tensor]] = []  # by site: which texts of the batch are not finite
-        self._sums: list[tuple[int, torch.Tensor]] = []  # by site: numbers per text that are finite if all of its are
+        self._sums: list[tuple[int, torch.Tensor]] = []  # by site: sums per text that are finite only if all terms are
 
     def note(self, index: int, weights: Weights, queries: torch.Tensor) -> None:
-        """Look at a site's maps, except in rows of padding. A row is a softmax: one of its weights is NaN if and
-        only if all are.
+        """Check a site's maps, except in rows of padding. A row is a softmax: one of its weights is NaN if and only if
+        all are.
         """
         self._seen.append((index, (~torch.isfinite(weights[..., 0]) & queries.bool()[:, None]).any(-1).any(-1)))
 
     def note_all(self, index: int, values: Weights) -> None:
-        """Look at every number of a site, such as its gradients."""
+        """Check every number of a site, such as its gradients."""
         self._seen.append((index, ~torch.isfinite(values.flatten(1)).all(1)))
 
     def note_sums(self, index: int, sums: Float[torch.Tensor, "batch head"]) -> None:
-        """Look at sums over the rows of a site: a sum is finite only if all its terms are."""
+        """Check sums over the rows of a site: a sum is finite only if all its terms are."""
         self._sums.append((index, sums))
 
     def check(self) -> None:
-        """Refuse what was not finite, naming the first layer."""
+        """Raise an error that names the first layer that was not finite."""
         if self._sums:
             infinite = ~torch.isfinite(torch.stack([sums.sum(1) for _, sums in self._sums]))
             self._seen += [(index, flags) for (index, _), flags in zip(self._sums, infinite, strict=True)]
@@ -135,7 +135,7 @@ class Finite:
 
 
 class _Tap:
-    """What happens at each attention call of one forward pass: count it, check it, hand over its map."""
+    """The handler of each attention call of one forward pass: it counts the call and passes its maps to `consume`."""
 
     def __init__(self, consume: Callable[[int, Call], None], wanted: Callable[[int], bool]) -> None:
         self.consume = consume
@@ -153,25 +153,25 @@ class _Tap:
 
 
 def mask_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
-    """The mask that an attention function is given, by place or by name."""
+    """The mask among the arguments of an attention function, by position or by name."""
     mask: torch.Tensor | None = args[3] if len(args) > 3 else kwargs.get("attention_mask")
     return mask
 
 
 def unwatched(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
-    """The attention of a call of which nobody wants the maps."""
+    """The attention of a call whose maps are not wanted."""
     sdpa = plain_scores(kwargs) and not hasattr(module, _ONLY_EAGER)
     output, _ = (ALL_ATTENTION_FUNCTIONS["sdpa"] if sdpa else eager)(module, *args, **kwargs)
     return output, None
 
 
 def plain_scores(kwargs: Mapping[str, Any]) -> bool:
-    """Whether a call asks for neither soft caps nor sinks, which SDPA leaves out without an error."""
+    """Whether a call has neither soft caps nor sinks, which SDPA ignores without an error."""
     return kwargs.get("softcap") is None and kwargs.get("s_aux") is None
 
 
 def only_eager(model: PreTrainedModel) -> None:
-    """Let every module of a model attend by its own eager function, also where nobody wants the maps."""
+    """Make every module of a model use its own eager function, even if its maps are not wanted."""
     for module in model.modules():
         setattr(module, _ONLY_EAGER, True)
 
@@ -188,7 +188,9 @@ def attends_by_sdpa(model: PreTrainedModel) -> bool:
 
 
 def _rows(eager: Attention, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], start: int, stop: int) -> torch.Tensor:
-    """Some rows of the maps of a call: the same function for some queries. Values play no part, so none are given."""
+    """Some rows of the maps of a call: the same function for some queries. Values have no effect on maps, so none are
+    given.
+    """
     query, key, value, *rest = args
 
     def cut(given: Any) -> Any:
@@ -202,7 +204,7 @@ def _rows(eager: Attention, module: torch.nn.Module, args: Sequence[Any], kwargs
 
 
 def _attention(eager: Attention, module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """What the registry answers with while a tap is open or heads are changed."""
+    """The attention function that the registry returns while a tap is open or heads are changed."""
     tap, change = _tap.get(), _change.get()
     if hasattr(module, HEADLESS):
         return unwatched(eager, module, *args, **kwargs)
@@ -214,8 +216,8 @@ _answer = AttentionInterface.get_interface
 
 
 def _get_interface(self: AttentionInterface, attn_implementation: str, default: Attention) -> Callable[..., Any]:
-    """The registry's own answer; wrapped while a tap is open for that implementation, or heads of an eager model are
-    changed, in this context.
+    """The function that the registry returns, wrapped if in this context a tap is open for that implementation, or
+    heads of an eager model are changed.
     """
     function: Attention = _answer(self, attn_implementation, default)
     tap = _tap.get()
@@ -228,7 +230,7 @@ AttentionInterface.get_interface = _get_interface
 
 
 def _with_parts(config: Any) -> Iterator[Any]:
-    """A configuration and those of its parts, however deep."""
+    """A configuration and those of its parts, at any depth."""
     yield config
     for name in config.sub_configs:
         if (part := getattr(config, name, None)) is not None:
@@ -239,7 +241,7 @@ _known_configs: WeakKeyDictionary[PreTrainedModel, list[Any]] = WeakKeyDictionar
 
 
 def _configs(model: PreTrainedModel) -> list[Any]:
-    """All configurations in a model, each once. They are looked for once, since a model has many modules."""
+    """All configurations in a model, each once. They are cached, because a model has many modules."""
     if model not in _known_configs:
         parts = {id(config): config for m in model.modules() if isinstance(m, PreTrainedModel) for config in _with_parts(m.config)}
         _known_configs[model] = list(parts.values())
@@ -248,7 +250,9 @@ def _configs(model: PreTrainedModel) -> list[Any]:
 
 @contextmanager
 def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
-    """The model with another attention implementation, and with its own again afterwards, whatever happens."""
+    """Use another attention implementation within the context, and restore the model's own afterwards, even after an
+    error.
+    """
     before = [(config, config._attn_implementation) for config in _configs(model)]
     if all(was == name for _, was in before):
         yield
@@ -263,7 +267,7 @@ def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
 
 @contextmanager
 def tapped(model: PreTrainedModel, tap: Tap, name: str = "eager") -> Iterator[None]:
-    """The model with another attention implementation, every call of which is made through `tap`."""
+    """Use an attention implementation within the context, with every call made through `tap`."""
     with implementation(model, name):
         token = _tap.set((tap, name))
         try:
@@ -274,10 +278,10 @@ def tapped(model: PreTrainedModel, tap: Tap, name: str = "eager") -> Iterator[No
 
 @contextmanager
 def changing(model: PreTrainedModel, change: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]) -> Iterator[None]:
-    """The model with what its heads give, [batch, query, head, d], passed through `change` before the output
-    projection.
+    """Pass the outputs of the model's heads, [batch, query, head, d], through `change` before the output projection,
+    within the context.
 
-    Taps may be open at the same time, and other changes: what is begun last is done first.
+    Taps may be open at the same time, and other changes: the change that was entered last is applied first.
     """
     outer = _change.get()
     with implementation(model, "eager"):
@@ -291,7 +295,7 @@ def changing(model: PreTrainedModel, change: Callable[[torch.nn.Module, torch.Te
 def observe(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], note: Callable[[], None] = lambda: None) -> tuple[list[Call], Any]:
     """Every attention call of one forward pass, none if the model bypasses the registry, and what the model returns.
 
-    For small inputs: nothing is streamed. `note` is called during each call.
+    For small inputs: the maps of all layers are held. `note` is called during each call.
     """
     calls: list[Call] = []
 
@@ -311,7 +315,7 @@ class ExpectedCalls:
         self._modules = [model.get_submodule(site.module) for site in sites]
 
     def check(self, index: int, module: torch.nn.Module) -> None:
-        """Refuse call number `index` of a pass if another module makes it than in the dry run."""
+        """Raise an error if call number `index` of a pass comes from another module than in the dry run."""
         if index >= len(self._sites) or module is not self._modules[index]:
             caller = next((name for name, other in self._model.named_modules() if other is module), None)
             expected = self._sites[index].module if index < len(self._sites) else "no more calls"
@@ -321,7 +325,7 @@ class ExpectedCalls:
             )
 
     def check_number(self, calls: int) -> None:
-        """Refuse a pass that had another number of calls."""
+        """Raise an error if a pass had another number of calls."""
         if calls != len(self._sites):
             raise ModelError(f"{calls} attention calls where the dry run saw {len(self._sites)}: some layers are missing")
 
@@ -335,8 +339,8 @@ def stream(
     values: ValueConsumer | None = None,
     exchange: Exchange | None = None,
 ) -> None:
-    """Run the model once and hand the maps of each wanted site (by number; None: all) to `consume` as they appear, or
-    those that `exchange` makes of them; and before them its values to `values`.
+    """Run the model once and pass the maps of each wanted site (by number; None: all) to `consume` as they are
+    computed, or the maps that `exchange` makes of them. The site's values are passed to `values` first.
 
     A layer's maps are freed before the next layer's exist, unless the consumer keeps them.
     """
@@ -346,7 +350,7 @@ def stream(
     def take(index: int, call: Call) -> None:
         calls.check(index, call.module)
         call = call if exchange is None else exchange(index, call)
-        # Layers share a mask; those that do are given one and the same tensor.
+        # Layers that share a mask receive the same tensor.
         if id(call.mask) not in visible:
             visible[id(call.mask)] = (call.visible(), call.mask)
         if values is not None and call.value is not None:
@@ -363,8 +367,8 @@ OUTPUTS = {"encoder": ("attentions", "encoder_attentions"), "decoder": ("attenti
 
 
 def from_outputs(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, tuple[torch.Tensor, ...]], Any]:
-    """The maps a model returns under eager `output_attentions=True`, by the name of the output, and all that it
-    returns.
+    """The maps that a model returns under eager `output_attentions=True`, by the name of the output, and everything
+    that it returns.
     """
     with torch.inference_mode(), implementation(model, "eager"):
         used = {config._attn_implementation for config in (model.config, model.config.get_text_config())} - {"eager"}

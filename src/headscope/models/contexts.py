@@ -1,7 +1,8 @@
-"""What heads give: their context vectors before the output projection, looked at and changed, site by site.
+"""The outputs of heads: their context vectors before the output projection, which can be read and changed, site by
+site.
 
-Models that attend through transformers' interface hand them over there. Of the others, the projections are known by
-name, and what goes into them is the same thing.
+Models that attend through transformers' interface expose them there. In other models the output projections are found
+by name, and their inputs are the context vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
     Contexts = Float[torch.Tensor, "batch query head d"]
-    # What takes a site's number and what its heads give, and returns what they are to give.
+    # Takes a site's number and the outputs of its heads, and returns the changed outputs.
     Change = Callable[[int, Contexts], Contexts]
 
 # Output projections of models that bypass the interface: DeBERTa's and MPNet's.
@@ -30,7 +31,7 @@ _PROJECTIONS = ("attention.output.dense", "attention.attn.o")
 
 
 def places(model: Model) -> tuple[str, ...]:
-    """For each site the path of a module within its layer: the one that attends, or the projection after it."""
+    """For each site the path of a module in its layer: the attention module, or the output projection after it."""
     if model.capture == "interface":
         return tuple(site.module for site in model.sites)
     found = tuple(
@@ -48,11 +49,11 @@ def places(model: Model) -> tuple[str, ...]:
 
 @contextmanager
 def changed(model: Model, change: Change, start: int = 0) -> Iterator[None]:
-    """The model with what its heads give passed through `change`, in every pass that is made meanwhile, generation
-    included.
+    """Pass the outputs of the model's heads through `change` within the context, in every pass, generation included.
 
-    With `start`, passes begin within the layer of that site: layers before it are not run. Taps may be open at the
-    same time, so that a changed model can be looked at as any other; of two changes, the one begun last comes first.
+    With `start`, passes begin in the layer of that site: earlier layers are not run. Taps may be open at the same time,
+    so the attention of a changed model can be captured as usual. Of two changes, the one that was entered last is
+    applied first.
     """
     paths = places(model)
     with ExitStack() as stack:
@@ -64,11 +65,11 @@ def changed(model: Model, change: Change, start: int = 0) -> Iterator[None]:
             calls: Counter[int] = Counter()
 
             def apply(module: torch.nn.Module, output: Contexts) -> Contexts:
-                # ALBERT's one module attends once a layer; when generating, each module attends once a step.
+                # ALBERT's one module attends once per layer. During generation each module attends once per step.
                 own = numbers.get(id(module))
                 if own is None:
                     raise ModelError(
-                        f"{type(module).__name__} attended, which did not in the dry run",
+                        f"{type(module).__name__} attended, but did not in the dry run",
                         "This model chooses its layers by input; such models are not supported",
                     )
                 site = own[calls[id(module)] % len(own)]

@@ -1,5 +1,5 @@
-"""What a model is tried on before it is trusted: two short texts of token ids, one of them padded, and windows
-shorter than they are.
+"""The dry run that verifies a model: two short texts of token ids, one of them padded, and windows shorter than the
+texts.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from headscope.errors import ModelError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# Tokens of the longer text. Different lengths on the two sides tell cross attention from self attention.
+# Tokens of the longer text. Different lengths on the two sides distinguish cross-attention from self-attention.
 SOURCE, TARGET = 23, 17
-# By how many tokens the other text is shorter: fewer than a window is wide, since a row that sees only padding would be
-# NaN in float64.
+# The number of tokens by which the other text is shorter. It is smaller than a window, because a row that sees only
+# padding would be NaN in float64.
 PADDING = 3
-# Settings that hide distant or unlikely tokens from a row. In a dry run they are lowered to this, so that they hide
-# something.
+# Settings that hide distant or unlikely tokens from a row. A dry run lowers them to WINDOW, so that they matter.
 WINDOWS = ("sliding_window", "local_attention", "attention_chunk_size", "index_topk", "index_topk_blocks", "topk_blocks")
 WINDOW = 6
 
 
 def embedding_rows(model: PreTrainedModel) -> int:
-    """The number of tokens that a model has embeddings of; an error if it reads no tokens."""
+    """The number of token embeddings of a model; an error if it does not read tokens."""
     try:
         return int(model.get_input_embeddings().weight.shape[0])
     except (NotImplementedError, AttributeError, TypeError):
@@ -38,7 +37,7 @@ def embedding_rows(model: PreTrainedModel) -> int:
 
 
 def dry_inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """Two texts of harmless token ids, padded on the right, and two targets for an encoder-decoder."""
+    """Two texts of non-special token ids, padded on the right, and two targets for an encoder-decoder."""
     config = model.config.get_text_config()
     limit = getattr(config, "max_position_embeddings", None)
     source = min(SOURCE, limit - 4) if isinstance(limit, int) and limit > 12 else SOURCE
@@ -69,9 +68,9 @@ def alone(inputs: Mapping[str, torch.Tensor], row: int) -> dict[str, torch.Tenso
 
 @contextmanager
 def small_windows(model: PreTrainedModel) -> Iterator[None]:
-    """The model with every window and number of chosen tokens lowered to a few, and with its own again afterwards.
+    """Lower every window, and every number of selected tokens, to `WINDOW` within the context.
 
-    A window of 4,096 tokens would hide nothing from a short text, and a text that is longer would take minutes.
+    A window of 4,096 tokens would have no effect on a short text, and a longer text would take minutes.
     """
     modules = list(model.modules())
     configs = [getattr(module, "config", None) for module in modules]

@@ -1,4 +1,4 @@
-"""What a model folder must be before anything in it is loaded: plain files, a configuration of sane sizes, sound
+"""Checks of a model folder before anything in it is loaded: plain files, a configuration with plausible sizes, valid
 weights, and no code.
 """
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 INDEX = "model.safetensors.index.json"
 _SAVED = "Name the folder that save_pretrained wrote"
 _READ = (".json", ".safetensors", ".txt", ".model", ".jinja")  # what transformers may open
-_JSON_BYTES = 500_000_000  # tokenizers of large vocabularies have a tenth of it
-_COUNTED = re.compile(r"(?:^|_)(?:num|n)_|layer|expert|head")  # settings that say how many of something there are
+_JSON_BYTES = 500_000_000  # about ten times the tokenizer of a large vocabulary
+_COUNTED = re.compile(r"(?:^|_)(?:num|n)_|layer|expert|head")  # settings that are counts
 _NOT_COUNTED = re.compile(r"position|ctx|vocab|token|embd|embed|param|step|bucket|dim|size|inner")
 _MANY = 100_000
 _LAYERS = re.compile(r"(?:^|_)(?:n_)?layers?$")
-_SHALLOW = 256  # layers that a model may have whatever the number of its tensors: some share them
-_GROWTH = 100  # how many times as long a tokenizer's rules may make a word: real ones replace a few signs by a few others
-_SLACK = 1 << 28  # numbers that a model may hold beyond those in its files, such as tables of positions
+_SHALLOW = 256  # layers that are accepted for any number of tensors: layers may share weights
+_GROWTH = 100  # how many times as long a tokenizer's rules may make a word: real rules replace a few characters by a few others
+_SLACK = 1 << 28  # numbers that a model may have beyond those in its files, such as position tables
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that holds no model that can be loaded as it is and without running anything of it."""
+    """Refuse a folder without a model that can be loaded as it is, without running any code from it."""
     for path in sorted(folder.iterdir()):
         if path.suffix in _READ and not path.is_file() and not path.is_dir():
-            raise ModelError(f"{path} cannot be read as a file", "It is a pipe, a device or a link to nothing: remove it")
+            raise ModelError(f"{path} cannot be read as a file", "It is a pipe, a device or a broken link: remove it")
         if path.suffix == ".json" and path.is_file() and path.stat().st_size > _JSON_BYTES:
             raise ModelError(f"{path} is larger than {_JSON_BYTES:,} bytes", _SAVED)
     if not (folder / "config.json").is_file():
@@ -55,12 +55,12 @@ def check_folder(folder: Path) -> None:
 
 
 def check_config(name: str, config: Mapping[str, Any]) -> None:
-    """Refuse a configuration of sizes that no model has, of an unknown kind, or that requires custom code."""
+    """Refuse a configuration that has implausible sizes or an unknown model type, or requires custom code."""
     for setting, value in _numbers(config):
         if isinstance(value, float) and math.isnan(value):
             raise ModelError(f"{setting} in the config.json of {name} is not a number (NaN)", _SAVED)
         if isinstance(value, int) and abs(value) > _MANY and _COUNTED.search(setting) and not _NOT_COUNTED.search(setting):
-            raise _absurd(name, setting, value, "no model has so many")
+            raise _absurd(name, setting, value, "no model has that many")
     require_readable(name, config)
     for setting in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
         if "/" in str(config.get(setting, "")):
@@ -79,13 +79,13 @@ def check_reads_text(name: str, skeleton: PreTrainedModel) -> None:
     """Refuse a model of images, sound or time series."""
     if skeleton.main_input_name != "input_ids":
         raise ModelError(
-            f"{name} is a {type(skeleton).__name__}, which reads {skeleton.main_input_name} (images, sound or other numbers) and no text",
+            f"{name} is a {type(skeleton).__name__}, which reads {skeleton.main_input_name} (images, sound or other numbers), not text",
             "headscope reads text models; models of images and sound are out of its scope",
         )
 
 
 def check_growth(name: str, tokenizer: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer whose replacement rules, one after the other, can make a word many times as long."""
+    """Refuse a tokenizer whose replacement rules, applied one after the other, can make a word many times as long."""
     growth, todo = 1.0, [tokenizer.get("normalizer"), tokenizer.get("pre_tokenizer")]
     while todo:
         part = todo.pop()
@@ -105,33 +105,33 @@ def check_growth(name: str, tokenizer: Mapping[str, Any]) -> None:
 
 
 def stored_numbers(folder: Path) -> int:
-    """How many numbers the weights in a folder are."""
+    """The number of single weights in the files of a folder."""
     return sum(math.prod(shape) for shape in _weights(folder).values())
 
 
 def check_size(name: str, held: int, skeleton: PreTrainedModel) -> None:
-    """Refuse a configuration of a model that is many times as large as what its files hold, before memory is taken
-    for it.
+    """Refuse a configuration that describes a model many times larger than its files, before memory is allocated for
+    it.
     """
     wanted = sum(tensor.numel() for tensor in (*skeleton.parameters(), *skeleton.buffers()))
     if wanted > 4 * held + _SLACK:
         raise ModelError(
-            f"the config.json of {name} describes {wanted:,} numbers where the weights are {held:,}",
+            f"the config.json of {name} describes {wanted:,} numbers, but the weights have {held:,}",
             "Check that config.json belongs to the weights",
         )
 
 
 def check_finite(name: str, network: torch.nn.Module) -> None:
-    """Refuse weights that are no numbers: every number made of them would be none."""
+    """Refuse weights that are NaN or infinite, because every result would be NaN."""
     for tensor, values in ((tensor, piece) for tensor, parameter in network.named_parameters() for piece in pieces(parameter)):
-        # A sum is finite if all its terms are, but for an overflow, which is looked at closely.
+        # A sum is finite only if all its terms are. It may also overflow, so the terms of an infinite sum are checked.
         if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
-            raise ModelError(f"{tensor} of {name} holds NaN or infinite numbers", "Use a checkpoint whose training did not diverge")
+            raise ModelError(f"{tensor} of {name} contains NaN or infinite numbers", "Use a checkpoint whose training did not diverge")
 
 
 def check_layers(name: str, network: torch.nn.Module, unexpected: Iterator[str] | list[str]) -> None:
-    """Refuse weights of more layers than the configuration has. Others that are not used, such as those of a head,
-    are nothing wrong.
+    """Refuse weights of layers that the configuration does not have. Other unused weights, such as those of a head, are
+    accepted.
     """
     known = {re.sub(r"\.\d+\.", ".N.", key) for key in network.state_dict() if re.search(r"\.\d+\.", key)}
     extra = sorted(key for key in unexpected if any(re.sub(r"\.\d+\.", ".N.", tail) in known for tail in tails(key)))
@@ -146,12 +146,12 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     content = read_any_json(path)
     if not isinstance(content, dict):
-        raise ModelError(f"{path} holds a {type(content).__name__} where an object is needed", _SAVED)
+        raise ModelError(f"{path} contains a {type(content).__name__}, but an object is needed", _SAVED)
     return content
 
 
 def read_any_json(path: Path) -> Any:
-    """What a JSON file holds."""
+    """The content of a JSON file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -159,7 +159,7 @@ def read_any_json(path: Path) -> Any:
 
 
 def _weights(folder: Path) -> dict[str, list[int]]:
-    """The shapes of all tensors in a folder, from the headers of its files alone."""
+    """The shapes of all tensors in a folder, read from the headers of its files only."""
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise _without(folder)
@@ -181,7 +181,7 @@ def _weights(folder: Path) -> dict[str, list[int]]:
 
 
 def _without(folder: Path) -> ModelError:
-    """What is said of a folder without safetensors, by what else is in it."""
+    """The error for a folder without safetensors, which depends on the other files in it."""
     others = {suffix: sorted(folder.glob(f"*{suffix}")) for suffix in (".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack")}
     pickles = [path.name for suffix in (".bin", ".pt", ".pth", ".ckpt") for path in others[suffix]]
     if pickles:
@@ -196,7 +196,7 @@ def _without(folder: Path) -> ModelError:
 
 
 def _numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int | float]]:
-    """Every number in a configuration with the name that it stands under, however deep."""
+    """Every number in a configuration with the name of its setting, at any depth."""
     todo: list[tuple[str, Any]] = list(config.items())
     while todo:
         name, value = todo.pop()
@@ -213,7 +213,7 @@ def _absurd(name: str, setting: str, value: float, why: str) -> ModelError:
 
 
 def tails(key: str) -> Iterator[str]:
-    """A weight's name without more and more of what it begins with: bodies lie in heads, and heads in other files."""
+    """A weight's name without its first 0, 1, 2, … parts: a body may have been saved as a part of a larger model."""
     parts = key.split(".")
     return (".".join(parts[start:]) for start in range(len(parts)))
 

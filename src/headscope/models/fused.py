@@ -1,9 +1,9 @@
-"""Attention without maps: what heads give, and statistics of their rows, in one go (METHODS §19).
+"""Attention without maps: the outputs of heads and the statistics of their rows in one computation (METHODS §19).
 
-A layer's scores are scaled products of queries and keys within a row's reach, or the layer is not read this way. That
-is established twice: the mask of every pass must be one of a reach and of padding on the right, and the statistics of a
-dry run must be those of the maps of eager attention. On a CPU one compiled loop attends and adds up statistics; on CUDA
-a kernel adds them up beside fused attention. Weights of single pairs follow from the log-sum-exp of their row.
+The scores of a layer must be scaled products of queries and keys within a row's reach. This is checked twice: the mask
+of every pass must be that of a reach and of right padding, and the statistics of a dry run must equal those of the maps
+of eager attention. On a CPU, one compiled loop computes attention and statistics. On CUDA, a kernel computes the
+statistics in addition to fused attention. Weights of single pairs follow from the log-sum-exp of their row.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     Members = Float[torch.Tensor, "batch key group"]
     Values = Float[torch.Tensor, "batch head query statistic"]
 
-# What takes a site's number, the statistics of its rows, and the scores they come from.
+# Takes a site's number, the statistics of its rows, and the scores they come from.
 RowConsumer = Callable[[int, "Values", AttentionScores], None]
-# Of a site's number and its values [batch, kv_head, key, d]: what the weights on each key are multiplied by.
+# Takes a site's number and its values [batch, kv_head, key, d], and returns the factors of the weights on each key.
 KeyFactors = Callable[[int, torch.Tensor], "Float[torch.Tensor, 'batch head key']"]
 
 
 class OtherMask(Exception):
-    """A mask that hides other keys than padding and those out of reach, or scores that are no plain products: the
-    layer's maps must be looked at.
+    """A mask that hides keys other than padding and those out of reach, or scores that are not plain products: the
+    layer must be measured with maps.
     """
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """How many rows and how many keys of each text are no padding, the most of each, and whether there is padding."""
+    """The numbers of rows and keys of each text without padding, the largest of each, and whether there is padding."""
 
     rows: Int[torch.Tensor, "batch"]
     keys: Int[torch.Tensor, "batch"]
@@ -53,23 +53,25 @@ class Lengths:
 
     @classmethod
     def of(cls, rows: Sequence[int], keys: Sequence[int], device: torch.device) -> Lengths:
-        """Those of texts of so many tokens, padded to the longest of them."""
+        """The lengths of texts with these numbers of rows and keys, padded to the longest text."""
         first, second = (to_device(np.array(counts, dtype=np.int64), device) for counts in (rows, keys))
         return cls(first, second, (max(rows), max(keys)), len({*rows}) > 1 or len({*keys}) > 1)
 
 
 def lengths_of(source: Sequence[int], target: Sequence[int], sites: Sequence[Site], device: torch.device) -> Callable[[int], Lengths]:
-    """The lengths of the rows and keys of each site, by its number, from those of what encoder and decoder read."""
+    """A function that returns the lengths of the rows and keys of a site, by its number, from the lengths of the texts
+    that encoder and decoder read.
+    """
     sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
     known = {kind: Lengths.of(*sides[kind], device) for kind in {site.kind for site in sites}}
     return lambda index: known[sites[index].kind]
 
 
 class Reaches:
-    """The reaches of the masks of a model, by the number of the first layer that meets each.
+    """The reaches of the masks of a model, by the number of the first layer that uses each mask.
 
-    They are read off the masks of the longest texts so far. Later masks must be those of the same reaches: that is
-    looked at where the masks are, and `check` asks for the outcome, so that no pass waits for it.
+    They are read from the masks of the longest texts so far. Later masks must have the same reaches. They are compared
+    on the device, and `check` reads the outcome, so that no pass waits for it.
     """
 
     def __init__(self) -> None:
@@ -77,8 +79,8 @@ class Reaches:
         self._wrong: list[torch.Tensor] = []
 
     def find(self, number: int, mask: torch.Tensor, lengths: Lengths, rows: int, keys: int) -> Reach:
-        """The reach of the mask that layer `number` is the first to meet; an error if it is of another kind, now or
-        when it is checked.
+        """The reach of the mask that layer `number` is the first to use. An unsupported mask raises an error, here or
+        in `check`.
         """
         if number in self._known and all(map(le, lengths.longest, self._known[number][1])):
             reach = self._known[number][0]
@@ -90,7 +92,7 @@ class Reaches:
         return reach
 
     def check(self) -> None:
-        """An error if a mask was not one of the reach it was taken for."""
+        """Raise an error if a mask did not have the reach that was assumed."""
         wrong, self._wrong = self._wrong, []
         if wrong and bool(torch.stack(wrong).any()):
             self._known = {}
@@ -98,7 +100,9 @@ class Reaches:
 
 
 class _RowTap:
-    """What happens at each attention call of one pass: attend, and hand over the statistics of the rows."""
+    """The handler of each attention call of one pass: it computes attention and passes the row statistics to
+    `consume`.
+    """
 
     def __init__(
         self,
@@ -130,7 +134,7 @@ class _RowTap:
         scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
         members, counts = self._members(index), (lengths.rows, lengths.keys)
         fast = kernel("attention_cpu") if query.device.type == "cpu" else None
-        alone = fast is None or self._factors is not None  # whether heads attend apart from the statistics
+        alone = fast is None or self._factors is not None  # whether attention is computed separately from the statistics
         output = sdpa(module, *args, **kwargs)[0] if alone else query
         if self._factors is not None:
             query, key = multiplied(query, key, scale, self._factors(index, value))
@@ -150,7 +154,7 @@ class _RowTap:
             if lengths.padded:
                 raise OtherMask("texts are padded, and nothing hides the padding")
             return Reach(None, 0) if causal else Reach()
-        if id(mask) not in self._seen:  # the mask is kept, so that its id stays its own
+        if id(mask) not in self._seen:  # the mask is kept alive, so that its id is not used again
             self._seen[id(mask)] = self._reaches.find(index, mask, lengths, rows, keys), mask
         return self._seen[id(mask)][0]
 
@@ -161,9 +165,9 @@ def multiplied(
     scale: float,
     factors: Float[torch.Tensor, "batch head key"],
 ) -> tuple[Float[torch.Tensor, "batch head query d1"], Float[torch.Tensor, "batch head key d1"]]:
-    """Queries and keys whose weights are those of the given ones times a factor per key, scaled to sum to 1.
+    """Queries and keys whose weights are those of the given ones times a factor per key, with rows scaled to sum to 1.
 
-    e^score · r is e^(score + ln r): one more feature, 1 in queries and ln r / scale in keys.
+    e^score · r = e^(score + ln r) takes one more feature: 1 in queries and ln r / scale in keys.
     """
     dtype = torch.promote_types(query.dtype, torch.float32)
     logs = factors.to(dtype).clamp_min(torch.finfo(dtype).tiny).log() / scale
@@ -181,7 +185,9 @@ def statistics(
     members: Members,
     offsets: Sequence[int],
 ) -> tuple[Values, Float[torch.Tensor, "batch head query"]]:
-    """Statistics of rows of attention, and their log-sum-exp, from queries and keys: by a kernel where there is one."""
+    """Row statistics of attention, and the log-sum-exp of each row, from queries and keys; by a kernel if there is
+    one.
+    """
     if query.is_cuda and (fast := kernel("attention_cuda")) is not None:
         values, logs = fast.statistics(query, key, scale, (reach.before, reach.after), lengths, members, offsets)
         return values, logs
@@ -189,19 +195,19 @@ def statistics(
 
 
 def _looks_back(module: torch.nn.Module, query: torch.Tensor, options: Mapping[str, Any]) -> bool:
-    """Whether a call without a mask hides what follows a row, as transformers' SDPA function decides it."""
+    """Whether a call without a mask is causal, decided as in transformers' SDPA function."""
     causal = options.get("is_causal")
     return query.shape[2] > 1 and bool(getattr(module, "is_causal", True) if causal is None else causal)
 
 
 def require_kind(mask: torch.Tensor, rows: int, keys: int) -> None:
-    """Refuse a mask that is no truth value for each row and key."""
+    """Refuse a mask that is not one boolean per row and key."""
     if mask.dtype != torch.bool or mask.ndim != 4 or mask.shape[1] != 1 or mask.shape[-2:] != (rows, keys):
-        raise OtherMask("the mask is no truth value for each row and key, the same for all heads")
+        raise OtherMask("the mask is not one boolean per row and key, the same for all heads")
 
 
 def differs(mask: Bool[torch.Tensor, "batch 1 query key"], reach: Reach, lengths: Lengths) -> Bool[torch.Tensor, ""]:
-    """Whether a mask shows rows that are no padding other keys than those within reach."""
+    """Whether a mask shows any row that is not padding other keys than those within reach."""
     rows, keys = mask.shape[-2:]
     expected = seen(reach, lengths.rows, lengths.keys, range(rows), keys)
     valid = torch.arange(rows, device=mask.device) < lengths.rows[:, None]
@@ -209,7 +215,7 @@ def differs(mask: Bool[torch.Tensor, "batch 1 query key"], reach: Reach, lengths
 
 
 def reach_of(mask: Bool[torch.Tensor, "batch 1 query key"], lengths: Lengths, rows: int, keys: int) -> Reach:
-    """The reach that a mask gives every row, beside hiding padding; an error if it hides anything else."""
+    """The reach of every row under a mask that also hides padding; an error if it hides anything else."""
     require_kind(mask, rows, keys)
     text = int(lengths.rows.argmax())
     last, width = int(lengths.rows[text]) - 1, int(lengths.keys[text])
@@ -233,10 +239,10 @@ def stream_rows(
     reaches: Reaches | None = None,
     factors: KeyFactors | None = None,
 ) -> None:
-    """Run the model once, without maps, and hand the statistics of the rows of each wanted site to `consume`.
+    """Run the model once, without maps, and pass the row statistics of each wanted site to `consume`.
 
-    With `reaches` masks may be looked at later, when those are checked. With `factors` the statistics are those of
-    weights times a factor per key, scaled to sum to 1; what the heads give is not changed.
+    With `reaches`, masks may be checked later, by `Reaches.check`. With `factors`, the statistics are those of weights
+    times a factor per key, with rows scaled to sum to 1; the outputs of the heads are not changed.
     """
     calls = capture.ExpectedCalls(model, sites)
     tap = _RowTap(calls, lengths, members, offsets, consume, wanted, reaches or Reaches(), factors)
@@ -250,7 +256,9 @@ def differences(
     sites: Sequence[Site],
     inputs: Mapping[str, torch.Tensor],
 ) -> list[tuple[Site, Values, Values]]:
-    """For each site the statistics of a pass without maps and those of the maps of eager attention, for comparison."""
+    """For each site the row statistics of a pass without maps and those of the maps of eager attention, for
+    comparison.
+    """
     maps = [call.weights for call in capture.observe(model, inputs)[0]]
     source = inputs["attention_mask"].sum(1).tolist()
     target = inputs["decoder_attention_mask"].sum(1).tolist() if model.config.is_encoder_decoder else source

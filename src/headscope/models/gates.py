@@ -1,8 +1,8 @@
-"""Gates on heads (Michel et al. 2019): what head h gives is multiplied by ξ_h before the output projection.
+"""Gates on heads (Michel et al. 2019): the output of head h is multiplied by ξ_h before the output projection.
 
-ξ = 0 switches a head off, values between scale it, and with `replace` what a closed gate takes away is made up for
-by a given vector, such as the mean of what the head gives. Biases of the output projection stay, and the other heads
-are not rescaled.
+ξ = 0 switches a head off, and values between 0 and 1 scale its output. With `replace`, (1 − ξ) times a given vector,
+such as the mean output of the head, is added. Biases of the output projection are kept, and the other heads are not
+rescaled.
 """
 
 from __future__ import annotations
@@ -26,25 +26,31 @@ if TYPE_CHECKING:
 
     from headscope.models.contexts import Contexts
 
-    # One number a head, or one a head and text, by the number of the site. Sites that are not named are as they are.
+    # By site number: one gate per head, or one per text and head. Sites without an entry are not changed.
     Gates = Mapping[int, Float[torch.Tensor, "head"] | Float[torch.Tensor, "batch head"]]
     Vectors = Mapping[int, Float[torch.Tensor, "head d"]]
 
 
 @contextmanager
 def gated(model: Model, gates: Gates, replace: Vectors | None = None, start: int = 0) -> Iterator[None]:
-    """The model with gates on its heads; gradients flow through them.
+    """Put gates on the model's heads within the context; gradients flow through the gates.
 
-    Gates of each text are in the order of the batch; where a text is read several times, as in beam search, one
-    after the other, they are repeated so. `replace` gives by site the vectors [head, d] of which (1 - ξ) is added.
-    `start` is the first site of the passes to come.
+    Gates per text are in the order of the batch. If each text occurs several times in a row, as in beam search, its
+    gates are repeated. `replace` has for each site the vectors [head, d] that are added, times (1 − ξ). `start` is the
+    first site that passes within the context run.
     """
     for number, gate in gates.items():
         if not 0 <= number < len(model.sites) or gate.shape[-1] != model.sites[number].heads or gate.ndim not in (1, 2):
-            known = f"{model.sites[number].heads} heads" if 0 <= number < len(model.sites) else f"no site of {len(model.sites)}"
-            raise ModelError(f"gates of shape {tuple(gate.shape)} were given for site {number}, which has {known}", "Give one a head")
+            known = (
+                f"which has {model.sites[number].heads} heads"
+                if 0 <= number < len(model.sites)
+                else f"but there are {len(model.sites)} sites"
+            )
+            raise ModelError(f"gates of shape {tuple(gate.shape)} were given for site {number}, {known}", "Give one gate per head")
         if replace is not None and number not in replace:
-            raise ModelError(f"no vectors to replace heads of {model.sites[number].name} by", "Give them for every site that has gates")
+            raise ModelError(
+                f"there are no vectors to replace the heads of {model.sites[number].name} with", "Give them for every site that has gates"
+            )
 
     def change(number: int, contexts: Contexts) -> Contexts:
         if number not in gates:
@@ -59,17 +65,17 @@ def gated(model: Model, gates: Gates, replace: Vectors | None = None, start: int
 
 
 def _fitted(gate: torch.Tensor, contexts: Contexts) -> torch.Tensor:
-    """Gates [batch or 1, 1, head, 1], each text's as often as it stands in the batch."""
+    """Gates [batch or 1, 1, head, 1], repeated as often as each text occurs in the batch."""
     rows = (gate if gate.ndim == 2 else gate[None]).to(contexts)
     if len(rows) not in (1, len(contexts)):
         if len(contexts) % len(rows):
-            raise ModelError(f"gates of {len(rows)} texts for a batch of {len(contexts)}", "Give one row a text, or one for all")
+            raise ModelError(f"gates of {len(rows)} texts for a batch of {len(contexts)}", "Give one row per text, or one row for all")
         rows = rows.repeat_interleave(len(contexts) // len(rows), 0)
     return rows[:, None, :, None]
 
 
 def gates_without(model: Model, heads: Iterable[HeadId]) -> dict[int, torch.Tensor]:
-    """Gates that are 0 for these heads and 1 for the others of their sites."""
+    """Gates that are 0 for these heads and 1 for the other heads of their sites."""
     numbers = {(site.kind, site.layer): number for number, site in enumerate(model.sites)}
     gates: dict[int, torch.Tensor] = {}
     for head in heads:
@@ -82,9 +88,7 @@ def gates_without(model: Model, heads: Iterable[HeadId]) -> dict[int, torch.Tens
 
 
 def mean_contexts(model: Model, batches: Iterable[Sequence[Encoded]]) -> dict[int, Float[torch.Tensor, "head d"]]:
-    """The mean of what each head gives at the words of these texts (of special tokens, only where there is nothing
-    else).
-    """
+    """The mean output of each head over the words of these texts; for texts without words, over all their tokens."""
     sums: dict[int, torch.Tensor] = {}
     counts = dict.fromkeys(range(len(model.sites)), 0)
     words: dict[str, torch.Tensor] = {}
@@ -102,7 +106,7 @@ def mean_contexts(model: Model, batches: Iterable[Sequence[Encoded]]) -> dict[in
                 words["target"] = _words([text.target for text in texts if text.target is not None], model.device)
             model.network(**model.inputs(texts), use_cache=False)
     if not any(counts.values()):
-        raise ModelError("no words to take means over", "Give some texts")
+        raise ModelError("there are no words to average over", "Give some texts")
     return {number: (total / counts[number]).float().clone() for number, total in sums.items()}
 
 

@@ -1,5 +1,5 @@
-"""Gradients of a model's own loss with respect to its attention weights, handed over layer by layer as the backward
-pass meets them.
+"""Gradients of a model's loss with respect to its attention weights, passed on layer by layer during the backward
+pass.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from headscope.models.capture import Attention, Visible, Weights
     from headscope.models.model import Model
 
-    # What takes a site's number, what is made of the gradients of its maps, and which positions each row could see.
+    # Takes a site's number, the values computed from the gradients of its maps, and which positions each row could see.
     Taker = Callable[[int, Weights, Visible | None], None]
 
 
 def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str, take: Taker, wanted: frozenset[int]) -> None:
-    """Run the model forwards and backwards on what it is to predict (drawn by `key`), and hand over the gradients of
-    each wanted site.
+    """Run the model forwards and backwards on its prediction targets (drawn by `key`), and pass the gradients of each
+    wanted site to `take`.
 
-    A map and its gradient are let go of before the next layer's exist, but for integrated gradients, whose sums are
+    A map and its gradient are freed before the next layer's exist, except for integrated gradients, whose sums are
     held.
     """
     whole_of(model)
@@ -59,7 +59,7 @@ def differentiate(model: Model, texts: Sequence[Encoded], slope: Slope, key: str
 
     for step in range(slope.steps):
         _pass(model, asked, texts, slope, (step + 0.5) / slope.steps, add, wanted)
-    # Weights depend on how far attention is scaled in the layers below: those that count are of the model as it is.
+    # Weights depend on the scale of attention in the layers below. The weights used are those of the unscaled model.
     _pass(model, asked, texts, slope, 1.0, lambda index, weights, _, seen: take(index, (weights * means.pop(index)).abs(), seen), wanted)
 
 
@@ -75,10 +75,10 @@ def _made(
 
 
 class _Backward:
-    """At each attention call: remember to hand over the gradient of its weights when the backward pass has it.
+    """The handler of each attention call: during the backward pass, it passes on the gradient of the call's weights.
 
-    With `scale` all attention is that much of what it is. What a head gives is linear in its weights: it is enough
-    to scale that.
+    All attention is multiplied by `scale`. The output of a head is linear in its weights, so that only the output is
+    scaled.
     """
 
     def __init__(
@@ -126,17 +126,17 @@ def _pass(
     if tap.taken != len(wanted):
         raise ModelError(
             f"{model.name} gave gradients of {tap.taken} of {len(wanted)} attention layers",
-            "Its attention is not what its outputs are made of: use another model",
+            "Its outputs do not depend on all of its attention: use another model",
         )
     finite.check()
 
 
 def _seen(model: Model, asked: Predictions, index: int, call: capture.Call) -> Visible | None:
-    """Which columns each row could see (None: all). A row that can change nothing that is predicted is given as one
-    that sees nothing.
+    """Which columns each row could see (None: all). A row that cannot affect any prediction is marked as one that sees
+    nothing.
 
-    In a decoder a row reaches its own prediction and those after it. So the rows after the last prediction, such as
-    that of the last token, have the gradient 0 whatever the model does.
+    In a decoder, a row affects its own prediction and those after it. The rows after the last prediction, such as that
+    of the last token, therefore always have gradient 0.
     """
     kind, seen = model.sites[index].kind, call.visible()
     if kind == "encoder" or model.objective == "classes":
@@ -152,13 +152,15 @@ def _seen(model: Model, asked: Predictions, index: int, call: capture.Call) -> V
 
 @contextmanager
 def from_embeddings(model: Model, leaves: list[torch.Tensor]) -> Iterator[None]:
-    """The embeddings of the inputs are where the backward pass ends; no parameter of the model takes part."""
+    """End the backward pass at the embeddings of the inputs, which are added to `leaves`; no parameter of the model
+    takes part.
+    """
 
     def begin(module: torch.nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
         leaves.append(output.requires_grad_())
         return output
 
-    # A model with an encoder and a decoder has one table of embeddings, and a module for it in each.
+    # An encoder-decoder has one table of embeddings, and a module for it on each side.
     table = model.network.get_input_embeddings().weight
     modules = [module for module in model.network.modules() if isinstance(module, torch.nn.Embedding) and module.weight is table]
     handles = [module.register_forward_hook(begin) for module in modules]

@@ -1,6 +1,6 @@
-"""What each layer of a model says of each token. Layers are numbered as Hugging Face numbers them: 0 is what the
-embeddings give, after their normalisation, and ℓ is what block ℓ gives; of most decoders the last one is normalised
-once more.
+"""The hidden states of each layer of a model. Layers are numbered as in Hugging Face: 0 is the output of the
+embeddings, after their normalisation, and ℓ is the output of block ℓ. In most decoders the last one is normalised once
+more.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def hidden(model: Model, texts: Sequence[Encoded]) -> tuple[Float[torch.Tensor, "text token d"], ...]:
-    """The hidden states of a batch of texts, one tensor a layer, padded on the right. Of an encoder-decoder, those
+    """The hidden states of a batch of texts, one tensor per layer, padded on the right. For an encoder-decoder, those
     of its encoder.
     """
     return _hidden(model, model.inputs(texts))
 
 
 def hidden_shape(model: Model) -> tuple[int, int]:
-    """How many layers of hidden states a model has, layer 0 included, and how long a vector is."""
+    """The number of layers of hidden states, including layer 0, and the size of a hidden state."""
     states = _hidden(model, dry_inputs(model.network))
     return len(states), states[0].shape[-1]
 
@@ -43,7 +43,7 @@ def _hidden(model: Model, inputs: Mapping[str, torch.Tensor]) -> tuple[torch.Ten
     expected = inputs["input_ids"].shape
     if not states or any(state.shape[:2] != expected or state.shape != states[0].shape for state in states):
         raise ModelError(
-            f"{type(model.network).__name__} does not give one vector a token in every layer",
-            "Choose a model whose layers keep the length of the text and the size of a vector",
+            f"{type(model.network).__name__} does not give one vector per token in every layer",
+            "Choose a model whose layers keep the number of tokens and the size of the vectors",
         )
     return tuple(states)

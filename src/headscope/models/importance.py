@@ -1,8 +1,8 @@
-"""How much heads matter to the loss (Michel et al. 2019): I_h = E_x |∂L(x)/∂ξ_h|, for all heads from one backward pass
-a batch.
+"""The importance of heads for the loss (Michel et al. 2019): I_h = E_x |∂L(x)/∂ξ_h|, for all heads from one backward
+pass per batch.
 
-A gate ξ of 1 is set on every head at every token of every text; its gradient is Att_h · ∂L/∂Att_h there. Since
-losses of texts are summed, what is batched together changes no text's gradients.
+Every head has a gate ξ = 1 at every token of every text. The gradient of a gate is Att_h · ∂L/∂Att_h there. The losses
+of texts are summed, so that the composition of batches changes no text's gradients.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class Importance:
     """Gradients of each text's loss with respect to the gate of each head, in the order of the texts.
 
-    `slopes` are sums over the tokens of a text, `sizes` sums of their absolute values, `tokens` how many there are
-    (at which a head of that kind looks from).
+    `slopes` are sums over the tokens of a text, `sizes` sums of their absolute values, and `tokens` the numbers of
+    tokens that heads of that kind attend from.
     """
 
     layout: HeadLayout
@@ -47,8 +47,8 @@ class Importance:
     def of(
         self, abs_over: AbsOver = "example", normalise: Normalise = "layer_l2", batch_texts: int = BATCH_TEXTS
     ) -> Float64[np.ndarray, "head"]:
-        """I_h of all heads: means by `parts`, and then each layer divided by its ℓ2 norm (a layer of zeros stays
-        so), or all heads put between 0 and 1.
+        """I_h of all heads: means by `parts`, and then each layer divided by its ℓ2 norm (a layer of zeros is not
+        changed), or all heads scaled to lie between 0 and 1.
         """
         sums, weights = parts(self.slopes, self.sizes, self.tokens, abs_over, batch_texts)
         return normalised(sums.sum(0) / weights.sum(0), self.layout, normalise)
@@ -61,11 +61,11 @@ def parts(
     abs_over: AbsOver,
     batch_texts: int = BATCH_TEXTS,
 ) -> tuple[Float64[np.ndarray, "part head"], Float64[np.ndarray, "part head"]]:
-    """What is summed to I_h, and by what it is divided.
+    """The terms that are summed to I_h, and the weights that their sum is divided by.
 
-    The absolute value is taken of each text's sum (`example`, as the paper says), of each token (`token`, as its
-    code does), or of the sum of each batch (`batch`, as Hugging Face's script does), which is so many texts in their
-    order, however they were worked out. The mean is over texts, and for `token` over tokens.
+    The absolute value is taken of each text's sum (`example`, as in the paper), of each token (`token`, as in its
+    code), or of the sum of each batch (`batch`, as in Hugging Face's script). A batch is `batch_texts` texts in their
+    order, whichever batches were computed together. The mean is over texts, and for `token` over tokens.
     """
     if abs_over == "token":
         return sizes, np.asarray(tokens, dtype=np.float64)
@@ -75,7 +75,7 @@ def parts(
 
 
 def normalised(values: Float64[np.ndarray, "head"], layout: HeadLayout, how: Normalise) -> Float64[np.ndarray, "head"]:
-    """Importance with layers made comparable: `layer_l2`, `global_minmax`, or `none`."""
+    """Importance made comparable across layers: `layer_l2`, `global_minmax`, or `none`."""
     if how == "none":
         return values
     if how == "global_minmax":
@@ -97,16 +97,16 @@ def importance(
     key: str = "0/0",
     asking: Callable[[Sequence[Encoded]], Predictions] | None = None,
 ) -> Importance:
-    """The gradients that all readings of importance are made of.
+    """The gradients from which all variants of importance are computed.
 
-    The loss of a text is the mean (or the sum) over what it predicts: its class, each next piece, or masked pieces,
-    `share` of them, drawn by `key`; or whatever `asking` says of a batch. Within `gated`, importance is that of a
-    model some of whose heads are off already.
+    The loss of a text is the mean (or the sum) over its predictions: its class, each next piece, or masked pieces,
+    `share` of them, drawn by `key`; or the predictions that `asking` returns for a batch. Within `gated`, the
+    importance is that of a model some of whose heads are already off.
     """
     whole_of(model)
-    model.require_plain_weights("the importance of heads, which needs gradients,")
+    model.require_plain_weights("the importance of heads, which needs gradients")
     if not texts:
-        raise ModelError("no texts to take the importance of heads from", "Give some texts")
+        raise ModelError("there are no texts to compute the importance of heads from", "Give some texts")
     for text in texts:
         if asking is None and not model.predicts(text):
             raise ModelError(f"text {text.id} has nothing that {model.name} could predict", "Leave it out, or give it a label")
@@ -127,7 +127,7 @@ def importance(
 
 
 def _read(model: Model, site: int, text: Encoded) -> Encoded:
-    """What the heads of a site look from."""
+    """The text that the heads of a site attend from."""
     return text if model.sites[site].kind == "encoder" or text.target is None else text.target
 
 
@@ -146,6 +146,6 @@ def _backward(model: Model, texts: Sequence[Encoded], asked: Predictions, reduct
     if len(given) != len(model.sites):
         raise ModelError(
             f"{model.name} gave gradients of {len(given)} of {len(model.sites)} attention layers",
-            "Its attention is not what its outputs are made of: use another model",
+            "Its outputs do not depend on all of its attention: use another model",
         )
     return [gradient[..., 0].double().cpu() for gradient in given]

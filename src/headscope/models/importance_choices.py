@@ -1,5 +1,5 @@
-"""Choices of how importance is summed up, by name. Nothing heavy is imported here, so that specifications can use
-them.
+"""The options for computing importance from gradients, by name. This module imports nothing heavy, so that
+specifications can use it.
 """
 
 from __future__ import annotations

@@ -27,19 +27,20 @@ from headscope.models.model import Model
 
 __all__ = ["AUTO", "DEFAULT", "load", "load_given", "load_to_continue", "load_tokenizer", "quietly", "verify_embedded"]
 
-AUTO = "auto"  # the device of a model that accelerate spreads over the devices there are
+AUTO = "auto"  # a device name: accelerate distributes the model over the available devices
 
 
 def load(
     name: str | Path = DEFAULT, device: str | None = None, dtype: str = "float32", random: int | None = None, head: bool = False
 ) -> Model:
-    """The model called `name`: `mini` or `mini-decoder` (embedded), a folder with a model or an adapter, a GGUF file,
-    or a hub id, which may be downloaded because it was named.
+    """Load the model called `name`: `mini` or `mini-decoder` (embedded), a folder with a model or an adapter, a GGUF
+    file, or a hub id. A hub model may be downloaded, because the user named it.
 
-    `device` is `cuda` if there is one and else `cpu`; `auto` leaves the choice to accelerate. Attention is measured in
-    float32 whatever `dtype` the weights have. With `random`, a seed, all weights but the embeddings are redrawn: the
-    control that tells architecture from training. With `head` the model can predict, too, which gradients of its loss
-    need: words or, if the checkpoint is a classifier, classes.
+    `device` defaults to `cuda` if available, otherwise to `cpu`; with `auto`, accelerate chooses. Attention is measured
+    in float32 whatever `dtype` the weights have. With `random`, a seed, all weights except the embeddings are redrawn:
+    the control that separates the effect of the architecture from that of training. With `head`, the model is loaded
+    with its prediction head, which gradients of its loss need. It then predicts words or, if the checkpoint is a
+    classifier, classes.
     """
     if dtype not in DTYPES:
         raise ModelError(f"dtype {dtype!r} is unknown", choose_from(dtype, DTYPES))
@@ -61,8 +62,8 @@ def load(
 
 
 def load_to_continue(name: str) -> Model:
-    """The model called `name`, with what it predicts next tokens with if it is a decoder that has it."""
-    with suppress(Exception), quietly():  # what is wrong with a checkpoint is said when it is loaded
+    """Load the model called `name`, with its prediction head if it is a decoder that has one."""
+    with suppress(Exception), quietly():  # loading reports what is wrong with a checkpoint
         if continues_texts(name, locate(name)):
             return load(name, head=True)
     return load(name)
@@ -76,13 +77,13 @@ def load_given(
     random: int | None = None,
     head: bool = False,
 ) -> Model:
-    """The model of a run or a study: the one that is given, loaded or in memory, or else the one called `name`."""
+    """The model of a run or a study: `model` if it is given, loaded or in memory, otherwise the model called `name`."""
     if model is None:
         return load(name, device, dtype, random, head)
     if isinstance(model, ModelInMemory):
         return model.load(head, random, device)
     if random is not None:
-        raise RunError("the weights of a loaded model are as they are", "Load it with random=, a seed, or name the model")
+        raise RunError("the weights of a loaded model cannot be redrawn", "Load it with random=, a seed, or give its name")
     return model
 
 
@@ -105,9 +106,7 @@ def verify_embedded(model: str) -> None:
     for expected, name in re.findall(r"^ {4}([0-9a-f]{64})  (\S+)$", card, re.MULTILINE):
         actual = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         if actual != expected:
-            raise ModelError(
-                f"{name} of the embedded model {model} is not what it should be (sha256 {actual[:12]}...)", "Reinstall headscope"
-            )
+            raise ModelError(f"{name} of the embedded model {model} is damaged (sha256 {actual[:12]}...)", "Reinstall headscope")
 
 
 def _device(name: str | None) -> torch.device:

@@ -1,9 +1,9 @@
-"""How much memory attention maps and backward passes take, worked out before a batch runs, and batches of backward
-passes that stay within a bound.
+"""Estimates of the memory of attention maps and backward passes before a batch runs, and batches whose backward passes
+stay within a bound.
 
-A forward pass whose gradients are wanted keeps what every layer computed: so many bytes per token, and so many per pair
-of tokens of a text, for the maps. Both follow from what torch keeps for two short texts of different lengths. Where
-words are predicted, the scores of the whole vocabulary come on top.
+A forward pass with gradients keeps the results of every layer: a number of bytes per token and, for the maps, a number
+of bytes per pair of tokens of a text. Both follow from what torch keeps for two short texts of different lengths. If
+words are predicted, the logits of the whole vocabulary are added.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 MOST = 384 << 20  # bytes of one backward pass on a CPU
-MOST_ELSEWHERE = 4 << 30  # on a GPU, which is busy with large batches alone
-SCORES = 3  # how often the scores of a prediction are held at the peak: their logarithms, and the gradients of both
+MOST_ELSEWHERE = 4 << 30  # on a GPU, which only large batches keep busy
+SCORES = 3  # copies of a prediction's scores at the peak: their logarithms, and the gradients of both
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes: the model's weights, the maps of its largest layer and of all layers, the maps held at one time by a run,
-    and what a layer computes beside maps.
+    """Numbers of bytes: the model's weights, the maps of its largest layer and of all layers, the maps that a run holds
+    at one time, and what a layer computes besides maps.
     """
 
     weights: int
@@ -45,9 +45,9 @@ def estimate(model: Model, batch: int, length: int, without_maps: bool = False) 
     """The memory of a batch of equally long texts.
 
     A map of one head is length x length float32 numbers. Eager attention holds a layer's maps three times at its peak
-    (logits, masked logits, weights), a measure one more; models read through their outputs hold all layers besides. A
-    run that needs no maps holds none. Beside maps a layer holds about six vectors of the model's width and three of its
-    widest part for each token.
+    (logits, masked logits, weights), and a measure holds one more copy. Models whose maps are read from their outputs
+    also hold the maps of all layers. A run that needs no maps holds none. Besides maps, a layer holds for each token
+    about six vectors of the model's width and three of its widest part.
     """
     one_head = 4 * batch * length * length
     layer = one_head * max(site.heads for site in model.sites)
@@ -63,8 +63,8 @@ def estimate(model: Model, batch: int, length: int, without_maps: bool = False) 
 
 @dataclass(frozen=True)
 class BackwardMemory:
-    """Bytes that a backward pass holds per token, per pair of tokens of a text, and per prediction, and the most that
-    it may hold.
+    """The bytes that a backward pass holds per token, per pair of tokens of a text, and per prediction, and the most
+    bytes that it may hold.
     """
 
     token: float
@@ -74,7 +74,7 @@ class BackwardMemory:
 
     @classmethod
     def of(cls, model: Model) -> BackwardMemory:
-        """That of a model with what it predicts with."""
+        """The estimate for a model with its prediction head."""
         inputs = dry_inputs(model.network)
         long = min(tensor.shape[1] for tensor in inputs.values())
         short = long // 2
@@ -83,22 +83,26 @@ class BackwardMemory:
         return cls(second / long - long * pair, pair, SCORES * 4 * model.answers, MOST if model.device.type == "cpu" else MOST_ELSEWHERE)
 
     def planned(self, texts: int, longest: int, share: float = 1.0) -> int:
-        """The bytes of so many texts, padded to the longest, if `share` of their tokens are predicted."""
+        """The bytes of `texts` texts, padded to `longest` tokens, if `share` of their tokens are predicted."""
         return round(texts * longest * (self.token + longest * self.pair + share * self.prediction))
 
     def batches(self, texts: Sequence[Encoded], share: float = 1.0) -> Iterator[list[Encoded]]:
-        """The texts, the shortest first, in batches within the bound. A text that is beyond it stands alone."""
+        """The texts, the shortest first, in batches within the bound. A text that exceeds the bound is a separate
+        batch.
+        """
         ordered = sorted(texts, key=lambda text: text.cost)
         return grouped(ordered, lambda batch, text: self.planned(len(batch) + 1, text.cost, share) > self.most)
 
 
 def saved_bytes(model: Model, inputs: Mapping[str, torch.Tensor]) -> int:
-    """The bytes that torch keeps of a forward pass by eager attention for the backward pass, beside the weights."""
+    """The bytes that torch saves in a forward pass with eager attention for the backward pass, not counting the
+    weights.
+    """
     from headscope.models.gradients import from_embeddings
 
     whole = whole_of(model)
     weights = {tensor.untyped_storage().data_ptr() for tensor in (*whole.parameters(), *whole.buffers())}
-    kept: dict[int, torch.Tensor] = {}  # held, so that no address is used twice
+    kept: dict[int, torch.Tensor] = {}  # kept alive, so that no address is used twice
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         if (place := tensor.untyped_storage().data_ptr()) not in weights:

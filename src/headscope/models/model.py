@@ -1,4 +1,4 @@
-"""A loaded model together with its tokenizer, its sites, and the one way to stream its attention."""
+"""A loaded model with its tokenizer and its attention sites, and the methods that stream its attention."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Model:
-    """A pretrained Transformer, ready to be looked at."""
+    """A pretrained Transformer whose attention can be measured."""
 
     name: str
     network: PreTrainedModel
     tokenizer: Tokenizer
     sites: tuple[Site, ...]
     capture: Capture
-    whole: PreTrainedModel | None = None  # `network` with what it predicts with, if it was loaded so
+    whole: PreTrainedModel | None = None  # the network with its prediction head, if it was loaded with one
     objective: Objective | None = None
-    pruning: Pruning | None = None  # which heads were cut out, if some were
-    origin: Mapping[str, str] = field(default_factory=dict)  # what a signature says of weights that are not a folder's own
+    pruning: Pruning | None = None  # which heads were cut out, if any
+    origin: Mapping[str, str] = field(default_factory=dict)  # for signatures: the source of weights that are not those of a model folder
 
     def __repr__(self) -> str:
         """One line: name, architecture, layers and heads, type of the weights, device."""
         return f"Model({self.name!r}, {type(self.network).__name__}, {self.layout.spelled()}, {self.dtype}, {self.device})"
 
     def _repr_html_(self) -> str:
-        """The same and a little more as a table, for a notebook."""
+        """An HTML table for notebooks with the same facts, the number of parameters and the longest text."""
         size = sum(parameter.numel() for parameter in self.network.parameters())
         rows = {
             "architecture": f"{type(self.network).__name__}, {size / 1e6:.1f} million parameters",
@@ -69,17 +69,17 @@ class Model:
 
     @property
     def layout(self) -> HeadLayout:
-        """Where each site's heads lie on the flat axis of a state."""
+        """The positions of each site's heads on the flat head axis of a state."""
         return HeadLayout(self.sites)
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells one model from another: a hash of its configuration, its tokenizer, and evenly spaced weights of
-        every tensor, with the sum of all its bits, so that a single weight makes a difference.
+        """A hash that identifies the model: of its configuration, its tokenizer, and evenly spaced weights of every
+        tensor together with the sum of all the tensor's bits, so that a change of a single weight changes the hash.
 
-        It is taken from what is in memory, so that a model changed after loading is another model. A pooler, which
-        plays no part in attention, and which a model loaded with its head lacks, does not count. What a classifier
-        finds classes with does: gradients depend on it.
+        It is computed from memory, so a model that was changed after loading has another fingerprint. The pooler is
+        left out: it plays no part in attention, and a model that was loaded with its head lacks it. For a classifier,
+        the weights that predict classes are included, because gradients depend on them.
         """
         classifier = self.whole if self.objective in ("classes", "tags") else None
         digest = hashlib.sha256(type(self.network).__name__.encode())
@@ -102,19 +102,19 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         device: torch.device = next(self.network.parameters()).device
         return device
 
     @cached_property
     def quantisation(self) -> str | None:
-        """How the weights that the model computes with are quantised; None if they are plain numbers."""
+        """The quantisation of the weights in memory; None if they are plain floating-point numbers."""
         return quantisation(self.network)
 
     def require_plain_weights(self, purpose: str) -> None:
-        """Refuse a quantised model for what needs gradients, or the numbers of its weights."""
+        """Raise an error if the model is quantised: `purpose` needs gradients or plain weights."""
         if self.quantisation is not None:
-            raise ModelError(f"{self.name} is quantised ({self.quantisation}), which does not allow {purpose}", "Use the whole model")
+            raise ModelError(f"{self.name} is quantised ({self.quantisation}), which does not allow {purpose}", "Use the unquantised model")
 
     @property
     def encoder_decoder(self) -> bool:
@@ -123,7 +123,7 @@ class Model:
 
     @property
     def decoder_start(self) -> int | None:
-        """The token an encoder-decoder's decoder begins with; None for other models."""
+        """The first token of an encoder-decoder's decoder; None for other models."""
         if not self.encoder_decoder:
             return None
         config = self.network.config
@@ -132,7 +132,7 @@ class Model:
 
     @property
     def max_length(self) -> int | None:
-        """The longest input the model's positions allow; None if nothing limits it."""
+        """The largest number of tokens that the model's positions allow; None if there is no limit."""
         limit = getattr(self.network.config, "max_position_embeddings", None)
         if not isinstance(limit, int) or limit <= 0:
             return None
@@ -147,11 +147,11 @@ class Model:
 
     @cached_property
     def _rows(self) -> int:
-        """Of how many tokens there are embeddings."""
+        """The number of token embeddings."""
         return int(self.network.get_input_embeddings().weight.shape[0])
 
     def inputs(self, texts: Sequence[Encoded]) -> dict[str, torch.Tensor]:
-        """Padded tensors for the network: right padding, and a mask that says so."""
+        """The network's inputs for a batch of texts: ids padded on the right, and attention masks."""
         pad = self.tokenizer.pad_id
         batch = {
             "input_ids": _pad([text.ids for text in texts], pad),
@@ -169,11 +169,11 @@ class Model:
         return {name: to_device(tensor, self.device) for name, tensor in batch.items()}
 
     def require_embeddings(self, largest: int) -> None:
-        """Refuse ids up to `largest` if the model has no embedding of it."""
+        """Raise an error if the model has no embedding for the id `largest`."""
         if largest >= self._rows:
             token = self.tokenizer.hf.convert_ids_to_tokens(largest)
             raise EncodingError(
-                f"the tokenizer of {self.name} knows {token!r}, of which the model has no embedding", "Use the model's own tokenizer"
+                f"the tokenizer of {self.name} contains {token!r}, for which the model has no embedding", "Use the model's own tokenizer"
             )
 
     def stream(
@@ -184,8 +184,9 @@ class Model:
         values: ValueConsumer | None = None,
         exchange: Exchange | None = None,
     ) -> None:
-        """Run the model once and give `consume` each wanted site's attention, or the maps that `exchange` makes of it,
-        and `values` its values before that where they are known; an error if maps are not finite.
+        """Run the model once and pass the maps of each wanted site to `consume`: its attention weights, or the maps
+        that `exchange` makes of them. The values of a site, if known, are passed to `values` first. Maps that are not
+        finite raise an error.
         """
         finite = self.finite()
 
@@ -204,9 +205,9 @@ class Model:
 
     @cached_property
     def needs_maps(self) -> str | None:
-        """The reason why this model gives no statistics of rows without its maps; None if it does.
+        """The reason why row statistics of this model cannot be computed without its maps; None if they can.
 
-        Tried on a dry run: they must be those of the maps that eager attention gives.
+        It is determined on a dry run: the statistics without maps must equal those of the maps of eager attention.
         """
         from headscope.models.verify import refused_without_maps
 
@@ -222,37 +223,35 @@ class Model:
         reaches: Reaches | None = None,
         factors: KeyFactors | None = None,
     ) -> None:
-        """Run the model once, without maps, and give `consume` the statistics of each wanted site's rows; with
-        `factors`, of rows whose weights are multiplied by a factor per key and scaled to sum to 1.
+        """Run the model once, without maps, and pass the row statistics of each wanted site to `consume`. With
+        `factors`, weights are multiplied by a factor per key, and each row is scaled to sum to 1.
 
-        `members` gives for a site which key belongs to which group. Whether masks are those of their reaches is checked
-        by `reaches`, and whether all is finite by whoever reads the statistics: neither makes the device wait here.
+        `members` returns for a site which key belongs to which group. `reaches` checks the masks, and the reader of the
+        statistics checks that they are finite; neither makes the device wait here.
         """
         source = [len(text) for text in texts]
         target = [len(text if text.target is None else text.target) for text in texts]
         inputs = self.inputs(texts)
         if len({*source}) == 1 and not self.encoder_decoder:
-            del inputs["attention_mask"]  # it hides nothing, and transformers would wait for the device to find that out
+            del inputs["attention_mask"]  # it hides nothing, and transformers would wait for the device to check that
         lengths = fused.lengths_of(source, target, self.sites, self.device)
         fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, consume, wanted, reaches, factors)
 
     def attending(self, by: Literal["eager", "sdpa"]) -> AbstractContextManager[None]:
-        """The network with this implementation of attention. To switch once, not for every pass, saves time."""
+        """Use this attention implementation within the context. Switching once instead of for every pass saves time."""
         return capture.implementation(self.network, by)
 
     def finite(self) -> Finite:
-        """What remembers whether attention is finite."""
+        """A collector that checks whether attention is finite."""
         return capture.Finite(self.sites, self.network.dtype)
 
     def queries(self, inputs: Mapping[str, torch.Tensor], site: Site) -> torch.Tensor:
-        """1 at the rows of a site's maps that are tokens, 0 at padding, [batch, query]."""
+        """A mask of the rows of a site's maps, [batch, query]: 1 for tokens, 0 for padding."""
         return inputs["decoder_attention_mask" if self.encoder_decoder and site.kind != "encoder" else "attention_mask"]
 
     @cached_property
     def classes(self) -> dict[str, int]:
-        """The names of the classes that a classifier, of texts or of words, tells apart, and their numbers; none for
-        other models.
-        """
+        """The classes of a classifier (of texts or of words) by name, with their numbers; empty for other models."""
         if self.whole is None or self.objective not in ("classes", "tags"):
             return {}
         config = self.whole.config
@@ -261,16 +260,16 @@ class Model:
 
     @property
     def answers(self) -> int:
-        """Among how many classes, tags or tokens the model chooses."""
+        """The number of classes, tags or tokens that the model chooses from."""
         return len(set(self.classes.values())) or self._rows
 
     @property
     def tagging(self) -> Tagging | None:
-        """What the tags of a model that tags words say, or most likely do; None for other models."""
+        """The kind of tagging that a tagger's tags express, or most likely do; None for other models."""
         return tagging_of(self.whole.config.id2label.values()) if self.whole is not None and self.objective == "tags" else None
 
     def predicts(self, text: Encoded) -> bool:
-        """Whether there is anything in a text for the model to predict."""
+        """Whether a text contains anything for the model to predict."""
         if self.objective == "classes":
             return text.label is not None
         if self.objective == "tags":
@@ -280,14 +279,14 @@ class Model:
 
     @cached_property
     def backward_memory(self) -> BackwardMemory:
-        """The bytes that a backward pass holds, and the batches that stay within a bound."""
+        """The estimated memory of backward passes, which also makes batches that stay within a bound."""
         from headscope.models.memory import BackwardMemory
 
         return BackwardMemory.of(self)
 
     def differentiate(self, texts: Sequence[Encoded], slope: Slope, key: str, take: Taker, wanted: frozenset[int]) -> None:
-        """Run the model forwards and backwards and give `take` what is made of the gradients of each wanted site's
-        attention.
+        """Run the model forwards and backwards and pass to `take` the values that `slope` computes from the gradients
+        of each wanted site's attention.
         """
         from headscope.models.gradients import differentiate
 
@@ -302,14 +301,14 @@ def _pad(rows: Sequence[np.ndarray], value: int) -> Int64[np.ndarray, "row posit
 
 
 def _real(rows: Sequence[np.ndarray]) -> Int64[np.ndarray, "row position"]:
-    """1 where a padded row holds a token, 0 on padding."""
+    """A mask of padded rows: 1 for tokens, 0 for padding."""
     lengths = np.array([len(row) for row in rows])
     return (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
 
 
 def _bits(flat: Shaped[torch.Tensor, "n"]) -> int:
-    """The sum of a tensor's bits, read as whole numbers of its width: the same on every device, and as fast as
-    memory.
+    """The sum of a tensor's elements, with their bits read as integers: the same on every device, and as fast as
+    reading memory.
     """
     whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}.get(flat.element_size(), torch.uint8)
     numbers = flat.contiguous().view(whole)

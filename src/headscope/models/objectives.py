@@ -1,4 +1,4 @@
-"""What a checkpoint predicts, by what its configuration says it is, and whether it has the weights for it."""
+"""What a checkpoint predicts, according to its configuration, and whether it has the weights for that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headscope.models.predictions import Objective
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# The classes for the kinds of tasks that PEFT knows.
+# The classes for PEFT's types of tasks.
 BY_TASK: Mapping[str, tuple[Any, Objective | None]] = {
     "CAUSAL_LM": (AutoModelForCausalLM, "causal"),
     "FEATURE_EXTRACTION": (AutoModel, None),
@@ -31,8 +31,8 @@ BY_TASK: Mapping[str, tuple[Any, Objective | None]] = {
 
 
 def objective_of(name: str, config: Any, architecture: str | None = None) -> tuple[Any, Objective]:
-    """The class that loads a model with its head, and what it predicts; by its `architecture`, the name of a class, or
-    without one by what its configuration says.
+    """The class that loads a model with its head, and what it predicts. Both follow from its `architecture`, the name
+    of a class; without one, from its configuration.
     """
     said = architecture or _saved_as(config)
     if said.endswith(("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")):
@@ -53,8 +53,10 @@ def objective_of(name: str, config: Any, architecture: str | None = None) -> tup
 
 
 def require_weights(name: str, network: PreTrainedModel, objective: Objective | None, found: Mapping[str, Any]) -> None:
-    """Refuse a checkpoint that left weights of a model at random; `found` is what transformers tells of loading it."""
-    # Only a classifier has a use for a pooler, and positions that are worked out, as Marian's, are no weights.
+    """Refuse a checkpoint that lacks weights of a model, which would be random. `found` is transformers' loading
+    info.
+    """
+    # Only a classifier uses a pooler, and computed positions, such as Marian's, are not weights.
     fixed = tuple(f"{path}." for path, module in network.named_modules() if "Sinusoidal" in type(module).__name__)
     missing = [
         key for key in sorted(found["missing_keys"]) if ("pooler" not in key or objective == "classes") and not key.startswith(fixed)
@@ -64,7 +66,7 @@ def require_weights(name: str, network: PreTrainedModel, objective: Objective | 
         what = objective if objective in ("classes", "tags") else "words"
         said = _saved_as(network.config)
         raise NoPredictionsError(
-            f"{name} was saved as {said}, without the {len(missing)} weights that a model predicts {what} with (first: {missing[0]})",
+            f"{name} was saved as {said}, without the {len(missing)} weights that predict {what} (first: {missing[0]})",
             "ELECTRA's discriminator predicts no words: use its generator, such as google/electra-small-generator"
             if said.startswith("Electra")
             else "Use a checkpoint that has them",
@@ -73,12 +75,12 @@ def require_weights(name: str, network: PreTrainedModel, objective: Objective | 
         wrong = missing or sorted(str(key) for key in found["mismatched_keys"])
         raise ModelError(
             f"{name} lacks {len(wrong)} weights or has them in another shape (first: {wrong[0]}), so they would be random",
-            "Check that the folder holds the whole checkpoint and that config.json belongs to it",
+            "Check that the folder contains the whole checkpoint and that config.json belongs to it",
         )
 
 
 def _require_classes(name: str, config: Any) -> None:
-    """Refuse what is called a classifier, but whose loss is not the cross-entropy of one class a text."""
+    """Refuse a classifier whose loss is not the cross-entropy of one class per text."""
     wrong = {
         "predicts numbers": config.num_labels < 2 or config.problem_type == "regression",
         "gives a text several labels at once": config.problem_type == "multi_label_classification",
@@ -87,7 +89,7 @@ def _require_classes(name: str, config: Any) -> None:
     for problem in (problem for problem, found in wrong.items() if found):
         raise ModelError(f"{name} is {_saved_as(config)}, but {problem}", "Use a classifier of two or more classes without a decoder")
     if getattr(config, "pad_token_id", None) is None:
-        raise ModelError(f"the config.json of {name} does not say what fills the space after a short text", "Write pad_token_id into it")
+        raise ModelError(f"the config.json of {name} does not name a padding token", "Add pad_token_id to it")
 
 
 def _saved_as(config: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a model is asked to predict in a text: masked pieces, drawn from the text and a seed alone; each next piece;
+"""The predictions that a model makes in a text: masked pieces, drawn from the text and a seed alone; each next piece;
 its class; or tags.
 """
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int64, UInt64
 
 Objective = Literal["masked", "causal", "classes", "tags"]
-MASK, RANDOM = 0.8, 0.1  # of what is masked, the share that becomes [MASK], and the share that becomes any piece; the rest stays
+MASK, RANDOM = 0.8, 0.1  # of the masked pieces, the share that becomes [MASK], and the share that becomes a random piece; the rest stays
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The inputs of a batch, and what is predicted where: piece `labels[k]` at position `places[k]` of text `texts[k]`.
+    """The inputs of a batch and the targets of its predictions: piece `labels[k]` at position `places[k]` of text
+    `texts[k]`.
 
-    Of classes there is one a text, and `places` mean nothing.
+    For classes there is one per text, and `places` is not used.
     """
 
     ids: tuple[Int64[np.ndarray, "token"], ...]
@@ -37,15 +38,15 @@ class Predictions:
     labels: Int64[np.ndarray, "n"]
 
     def loss(self, logits: Float[torch.Tensor, "n piece"], reduction: str) -> Float[torch.Tensor, ""]:
-        """The sum over texts of each text's loss, so that what is batched together changes nothing."""
+        """The sum over texts of each text's loss, so that the composition of batches has no effect."""
         losses = torch.nn.functional.cross_entropy(logits.float(), torch.from_numpy(self.labels).to(logits.device), reduction="none")
         shares = np.ones(len(self.texts)) if reduction == "sum" else 1 / np.bincount(self.texts)[self.texts]
         return (losses * torch.from_numpy(shares).to(losses.device, losses.dtype)).sum()
 
 
 def predictions(texts: Sequence[Encoded], objective: Objective, mask: int | None, vocabulary: int, share: float, key: str) -> Predictions:
-    """For a masked model `share` of the pieces of each text, one at least; for a causal one every piece but the
-    first.
+    """The predictions of a masked model, for `share` of the pieces of each text, at least one; or of a causal model,
+    for every piece but the first.
     """
     parts = [_masked(text, mask, vocabulary, share, key) if objective == "masked" else _next(text) for text in texts]
     numbers = np.repeat(np.arange(len(texts)), [len(places) for _, places, _ in parts])
@@ -60,7 +61,7 @@ def classes(texts: Sequence[Encoded], known: Mapping[str, int]) -> Predictions:
 
 
 def tags(texts: Sequence[Encoded], known: Mapping[str, int]) -> Predictions:
-    """The tag of each word that has one, where the word begins."""
+    """The tag of each word that has one, at the first token of the word."""
     parts = [text.tagged() for text in texts]
     numbers = np.repeat(np.arange(len(texts)), [len(places) for places, _ in parts])
     found = {name: class_number(name, known) for name in {name for _, names in parts for name in names}}
@@ -69,7 +70,7 @@ def tags(texts: Sequence[Encoded], known: Mapping[str, int]) -> Predictions:
 
 
 def class_number(label: str, known: Mapping[str, int]) -> int:
-    """The number of a class by its name, in whatever case, or by the number itself."""
+    """The number of a class, given by its name in any case or by the number itself."""
     if label in known:
         return known[label]
     alike = {number for name, number in known.items() if name.casefold() == label.casefold()}
@@ -78,7 +79,7 @@ def class_number(label: str, known: Mapping[str, int]) -> int:
     if label.isdecimal() and int(label) in known.values():
         return int(label)
     raise ModelError(
-        f"the label {label!r} is none of the model's: {', '.join(known)}",
+        f"the label {label!r} is not one of the model's: {', '.join(known)}",
         "Name labels as the model's config.json does (id2label), or number them from 0",
     )
 
@@ -103,7 +104,7 @@ def _masked(
 
 
 def _lots(text: Encoded, key: str, count: int) -> UInt64[np.ndarray, "lot token"]:
-    """Numbers that pass for random, for each token."""
+    """`count` pseudo-random numbers for each token."""
     start = np.uint64(hash64(key.encode() + text.ids.astype(np.int64).tobytes()))
     steps = np.arange(1, count * len(text.ids) + 1, dtype=np.uint64) * GOLDEN
     return mix(start + steps).reshape(count, -1)

@@ -1,9 +1,8 @@
-"""Switching off many heads in turn: what lies below a head is the same with and without it, and is not worked out
-again.
+"""Ablation of many heads in turn: the layers below a head are the same with and without it and are not computed again.
 
-One pass without gates keeps what every layer gives. A pass with gates begins at the first layer that has one, and
-gates of the same first layer go through the rest as one larger batch. The numbers are those of one full pass a set
-of gates, in about half the time.
+One pass without gates keeps the outputs of all layers. A pass with gates begins at the first layer that has one, and
+sets of gates with the same first layer go through the rest as one larger batch. The numbers are those of one full pass
+per set of gates, in about half the time.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ def ablated(
     batch_tokens: int = 2048,
     reuse: bool = True,
 ) -> Iterator[tuple[int, Logits]]:
-    """For each of `cuts`, which are sets of gates, its number and the logits of what is asked of a batch of texts, cuts
-    of late layers last. A set without gates gives those of the model as it is.
+    """For each of `cuts`, which are sets of gates, its number and the logits of the predictions in a batch of texts,
+    cuts of late layers last. A set without gates gives the logits of the unchanged model.
 
-    What is asked is the class of each text, each next piece, or masked pieces, unless `asked` says otherwise.
-    Batches are enlarged to at most `batch_tokens` padded tokens. Without `reuse`, or where `restart.why_not` has a
-    reason, each set of gates takes a full pass.
+    The predictions are the class of each text, each next piece, or masked pieces, unless `asked` is given. Batches are
+    enlarged to at most `batch_tokens` padded tokens. Without `reuse`, or if `restart.why_not` returns a reason, each
+    set of gates takes a full pass.
     """
     asked = asked or ask(model, texts)
     inputs = asking_inputs(model, texts, asked)
@@ -79,7 +78,7 @@ def _together(
     cuts: Sequence[Gates],
     replace: Vectors | None,
 ) -> Sequence[Logits]:
-    """The answers under several sets of gates from one pass that begins at a call of a layer."""
+    """The logits under several sets of gates, from one pass that begins at a call of a layer."""
     copies = len(cuts)
 
     def rows(gates: Gates, site: int) -> torch.Tensor:

@@ -1,8 +1,8 @@
-"""The weights that belong to single heads: rows of query, key and value, columns of the output projection; found by
-name, and cut out.
+"""The weights of single heads (rows of query, key and value, columns of the output projection): how to find them by
+name and cut them out.
 
-A tensor with something of every head is a row of pieces of equal width along one axis, so that a cut is a list of
-the pieces that stay.
+A tensor with weights of all heads consists of pieces of equal width along one axis, so that a cut is a list of the
+pieces that are kept.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _BY_HEAD = ("query_key_value",)  # query, key and value of the first head, then 
 _OUTPUT = ("out_lin", "out_proj", "o_proj", "c_proj", "o", "dense", "Wo")
 _COUNTS = ("num_attention_heads", "num_heads", "n_heads")
 _WIDTHS = ("all_head_size", "inner_dim", "split_size")
-_REMEDY = "Gates switch off its heads all the same; only the weights cannot be cut out"
+_REMEDY = "Use gates to switch off its heads; only its weights cannot be cut out"
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """A tensor of a network, by its name, and which of its pieces along an axis stay: pieces `kept` of `of`, each
-    `width` numbers wide.
+    """A tensor of a network by name, and the pieces along an axis that are kept: pieces `kept` of `of`, each `width`
+    numbers wide.
     """
 
     tensor: str
@@ -44,14 +44,14 @@ class Pieces:
     kept: tuple[int, ...]
 
     def places(self) -> torch.Tensor:
-        """The places along the axis that stay."""
+        """The indices along the axis that are kept."""
         return (torch.tensor(self.kept, dtype=torch.long)[:, None] * self.width + torch.arange(self.width)).flatten()
 
 
 @dataclass(frozen=True)
 class Projections:
-    """The modules around one attention, by their paths: those that make queries, keys and values, and the one that
-    reads the heads.
+    """The projections of one attention module, by their paths: `inputs` make queries, keys and values, and `output`
+    reads the outputs of the heads.
     """
 
     site: Site
@@ -60,7 +60,7 @@ class Projections:
     size: int
 
     def pieces(self, network: torch.nn.Module, kept: Sequence[int]) -> Iterator[Pieces]:
-        """Every tensor that something is cut from."""
+        """Every tensor that is cut, with the pieces that are kept."""
         group = self.site.heads // self.site.kv_heads
         groups = tuple(sorted({head // group for head in kept}))
         if group > 1 and len(groups) * group != len(kept):
@@ -83,13 +83,13 @@ class Projections:
 
 
 def _bias_like(module: Any) -> torch.Tensor:
-    """A row of the numbers that a projection makes."""
+    """A vector with one number per output feature of a projection."""
     weight: torch.Tensor = module.weight
     return weight[0] if isinstance(module, Conv1D) else weight[:, 0]
 
 
 def projections(network: PreTrainedModel, site: Site) -> Projections:
-    """Where the weights of a site's heads are, or an error if they are not laid out in a way that is known."""
+    """The projections of a site's heads; an error if their layout is not known."""
     modules = dict(network.named_modules())
     attention = modules.get(site.module)
     linear = {path for path, module in modules.items() if isinstance(module, torch.nn.Linear | Conv1D)}
@@ -101,17 +101,18 @@ def projections(network: PreTrainedModel, site: Site) -> Projections:
     weight = modules[outputs[0]].weight
     columns = weight.shape[0] if isinstance(modules[outputs[0]], Conv1D) else weight.shape[1]
     size = columns // site.heads
-    # T5's bias is looked after below, and ALBERT's normalisation comes after the heads.
+    # T5's bias is handled below, and ALBERT's normalisation comes after the heads.
     known = {*inputs, *outputs, f"{site.module}.relative_attention_bias", f"{site.module}.LayerNorm"}
     for name, parameter in attention.named_parameters():
         path = f"{site.module}.{name}"
-        if path.rpartition(".")[0] not in known and tuple(parameter.shape) != (size,):  # norms of a head's queries are of all heads
-            raise ModelError(f"{name} of {site.name} in {type(network).__name__} is of all heads together", _REMEDY)
+        # Norms of queries, of a head's size, are shared by all heads.
+        if path.rpartition(".")[0] not in known and tuple(parameter.shape) != (size,):
+            raise ModelError(f"{name} of {site.name} in {type(network).__name__} belongs to all heads together", _REMEDY)
     return Projections(site, inputs, outputs[0], size)
 
 
 def cut(network: PreTrainedModel, found: Projections, kept: Sequence[int]) -> None:
-    """Cut all heads but those `kept` out of a network."""
+    """Cut all heads except those `kept` out of a network."""
     attention = network.get_submodule(found.site.module)
     for pieces in list(found.pieces(network, kept)):
         path, _, name = pieces.tensor.rpartition(".")
@@ -141,7 +142,7 @@ def cut(network: PreTrainedModel, found: Projections, kept: Sequence[int]) -> No
 
 
 def _resize(module: torch.nn.Module) -> None:
-    """The sizes that a projection says it has, made true."""
+    """Set the size attributes of a projection to the shape of its weight."""
     if isinstance(module, torch.nn.Linear):
         module.out_features, module.in_features = module.weight.shape
     elif isinstance(module, Conv1D):
@@ -149,8 +150,8 @@ def _resize(module: torch.nn.Module) -> None:
 
 
 class Nothing(torch.nn.Module):
-    """A projection for a layer without heads: zeros, of the width of one head, since none is no shape that attention
-    can have.
+    """The input projection of a layer without heads: zeros of the width of one head, because attention cannot have
+    width 0.
     """
 
     def __init__(self, width: int) -> None:
@@ -177,8 +178,8 @@ class Constant(torch.nn.Module):
 
 
 class _SharedBias:
-    """T5's attention: its first layer makes a bias for all heads that all layers add, so that each must take that of
-    the heads it has.
+    """T5's attention: the first layer makes a position bias for all heads, which all layers add. Each layer must
+    therefore select the bias of the heads that it still has.
     """
 
     heads_kept: tuple[int, ...]

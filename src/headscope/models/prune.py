@@ -1,11 +1,11 @@
-"""Heads cut out of a model for good: smaller matrices, that is, not gates; and folders to keep such models in.
+"""Heads permanently cut out of a model, which leaves smaller matrices (not gates), and folders for such models.
 
-A folder holds what `save_pretrained` writes, with the smaller tensors, and `pruned_heads.json`, which says what is
-missing: `layers` gives for each layer that lost heads how many it had, and those kept, counted from 1; `tensors`
-gives for each tensor that was cut its whole `shape`, and which of `pieces` pieces, each `width` wide along `axis`,
-are `kept`, counted from 0. A tensor that is described there but not in the file lost all its pieces. With zeros for
-what is missing, any code that knows the whole model can load it; the code is in the folder's README.md. A folder
-that keeps the shape of the model has these zeros in its tensors and no `pruned_heads.json`.
+A folder contains what `save_pretrained` writes, with the smaller tensors, and `pruned_heads.json`, which says what is
+missing. `layers` gives for each layer that lost heads their original number and the heads kept, counted from 1.
+`tensors` gives for each tensor that was cut its original `shape`, and which of `pieces` pieces, each `width` wide along
+`axis`, are `kept`, counted from 0. A tensor that is described there but not in the file lost all its pieces. With zeros
+for what is missing, any code for the original model can load it; the folder's README.md has this code. A folder that
+keeps the shape of the model has these zeros in its tensors and no `pruned_heads.json`.
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Pruning:
-    """The sites of the whole model, and which of their heads are left, numbered as in the whole model."""
+    """The sites of the original model, and the heads that are left, numbered as in the original model."""
 
     sites: tuple[Site, ...]
     kept: tuple[tuple[int, ...], ...]
 
     @classmethod
     def none(cls, sites: tuple[Site, ...]) -> Pruning:
-        """All heads left."""
+        """The pruning that keeps all heads."""
         return cls(sites, tuple(tuple(range(site.heads)) for site in sites))
 
     def left(self) -> tuple[Site, ...]:
-        """The sites that have heads still, with so many."""
+        """The sites that still have heads, with the number of heads left."""
         sizes = [(site, len(kept), site.heads // site.kv_heads) for site, kept in zip(self.sites, self.kept, strict=True)]
         return tuple(replace(site, heads=heads, kv_heads=heads // group) for site, heads, group in sizes if heads)
 
     def original(self, head: HeadId) -> HeadId:
-        """What a head of the smaller model was called in the whole one."""
+        """The id in the original model of a head of the smaller one."""
         return replace(head, head=self.kept[self._number(head)][head.head])
 
     def removed(self) -> tuple[HeadId, ...]:
-        """The heads that are gone, as they were called in the whole model."""
+        """The heads that were cut out, by their ids in the original model."""
         kept = {(site.kind, site.layer): set(heads) for site, heads in zip(self.sites, self.kept, strict=True)}
         return tuple(head for head in HeadLayout(self.sites).ids() if head.head not in kept[head.kind, head.layer])
 
     def without(self, heads: Iterable[HeadId]) -> Pruning:
-        """Some more heads gone, which are called as in the smaller model."""
+        """The pruning with more heads cut out, given by their ids in the smaller model."""
         gone: dict[int, set[int]] = {}
         for head in heads:
             gone.setdefault(self._number(head), set()).add(head.head)
@@ -79,14 +79,14 @@ class Pruning:
 
 
 def prune(model: Model, heads: Iterable[HeadId]) -> Model:
-    """A copy of a model without some heads, which gives what the model gives with gates of 0 on them.
+    """A copy of a model without some heads. Its output is that of the model with gates of 0 on these heads.
 
-    The heads of a layer may be any, or all; where several share a key and value, they go together. The remaining heads
-    are renumbered; `pruning.original` gives their names in the whole model.
+    Any heads of a layer can be cut out, or all; heads that share a key and value only together. The remaining heads are
+    renumbered; `pruning.original` gives their ids in the original model.
     """
     if model.capture != "interface":
-        raise ModelError(f"{model.name} does not attend as most models do, so that no heads can be cut out of it", "Use gates instead")
-    model.require_plain_weights("heads that can be cut out")
+        raise ModelError(f"{model.name} bypasses transformers' attention interface, so no heads can be cut out of it", "Use gates instead")
+    model.require_plain_weights("cutting out heads")
     heads = list(heads)
     gates = gates_without(model, heads)
     before = model.pruning or Pruning.none(model.sites)
@@ -104,13 +104,13 @@ def prune(model: Model, heads: Iterable[HeadId]) -> Model:
     if not torch.allclose(found.float(), expected.float(), rtol=rough, atol=rough * float(expected.float().abs().max())):
         raise ModelError(
             f"{type(body).__name__} gives something else when heads are cut out than when they are switched off",
-            "Its attention is laid out in a way that is not known: use gates instead",
+            "Its attention has an unknown layout: use gates instead",
         )
     return smaller
 
 
 def _cut(network: PreTrainedModel, sites: tuple[Site, ...], kept: dict[int, list[int]]) -> None:
-    """Cut out heads; one module may be several sites, as ALBERT's are, that must then lose the same."""
+    """Cut out heads. Sites that are the same module, as in ALBERT, must lose the same heads."""
     found: dict[str, list[int]] = {}
     for number, site in enumerate(sites):
         own = kept.get(number, list(range(site.heads)))
@@ -121,7 +121,7 @@ def _cut(network: PreTrainedModel, sites: tuple[Site, ...], kept: dict[int, list
             )
     modules = {site.module: site for site in sites}
     known = {module: projections(network, site) for module, site in modules.items() if len(found[module]) < site.heads}
-    for projected in known.values():  # all are looked at before any is cut
+    for projected in known.values():  # all are checked before any is cut
         list(projected.pieces(network, found[projected.site.module]))
     for module, projected in known.items():
         cut(network, projected, found[module])
@@ -131,10 +131,10 @@ def save(model: Model, folder: str | Path, keep_shape: bool = False) -> Path:
     """Write a model to a folder that `headscope.load` reads: weights, configuration, tokenizer, and which heads were
     cut out.
 
-    With `keep_shape` the weights have their full size, with zeros for heads that were cut out, and every tool can
+    With `keep_shape` the weights have their full size, with zeros for heads that were cut out, so that every tool can
     load them.
     """
-    from headscope.models.load import quietly  # which loads such folders
+    from headscope.models.load import quietly  # it imports this module to load such folders
 
     folder = Path(folder)
     whole = model.whole or model.network
@@ -154,7 +154,7 @@ def save(model: Model, folder: str | Path, keep_shape: bool = False) -> Path:
 
 def _description(whole: PreTrainedModel, pruning: Pruning) -> dict[str, Any]:
     with torch.device("meta"):
-        skeleton = type(whole)(whole.config)  # as large as the whole model was
+        skeleton = type(whole)(whole.config)  # in the original size
     shapes = {name: list(tensor.shape) for name, tensor in skeleton.state_dict().items()}
     body = skeleton.base_model
     path = "" if body is skeleton else f"{next(name for name, module in skeleton.named_modules() if module is body)}."
@@ -177,14 +177,14 @@ def _description(whole: PreTrainedModel, pruning: Pruning) -> dict[str, Any]:
 
 
 def described(folder: str | Path) -> dict[str, Any] | None:
-    """What `pruned_heads.json` of a folder says; None if there is none."""
+    """The content of `pruned_heads.json` in a folder; None if there is none."""
     path = Path(folder) / FILE
     if not path.is_file():
         return None
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["version"] != VERSION:
-            raise ModelError(f"{path} is of version {quoted(said['version'])}, where {VERSION} is known", "Update headscope")
+            raise ModelError(f"{path} has version {quoted(said['version'])}, but only version {VERSION} is known", "Update headscope")
         layers = {name: {"heads": int(one["heads"]), "kept": [int(head) for head in one["kept"]]} for name, one in said["layers"].items()}
         return {"layers": layers, "tensors": dict(said["tensors"])}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -193,12 +193,12 @@ def described(folder: str | Path) -> dict[str, Any] | None:
 
 
 def _check_tensors(folder: str, tensors: dict[str, Any], skeleton: PreTrainedModel) -> None:
-    """Refuse a description of tensors that the whole model does not have, or not so, before memory is taken for
-    them.
+    """Refuse a description of tensors that the original model does not have in this shape, before memory is allocated
+    for them.
     """
     shapes = {name: list(tensor.shape) for name, tensor in skeleton.state_dict().items()}
     for name, one in tensors.items():
-        # What is loaded may be more or less of the model than what was saved.
+        # The model may have been saved with a head and be loaded without it, or the reverse.
         called = [f"{skeleton.base_model_prefix}.{name}", *tails(name)]
         try:
             shape, axis, kept = one["shape"], one["axis"], one["kept"]
@@ -211,11 +211,11 @@ def _check_tensors(folder: str, tensors: dict[str, Any], skeleton: PreTrainedMod
         except (KeyError, TypeError, IndexError):
             right = False
         if not right:
-            raise ModelError(f"{Path(folder) / FILE} describes {name[:100]!r} as the model does not have it", "Write the folder again")
+            raise ModelError(f"{Path(folder) / FILE} describes {name[:100]!r}, which does not fit the model", "Write the folder again")
 
 
 def whole_weights(folder: str | Path, said: dict[str, Any]) -> dict[str, torch.Tensor]:
-    """The weights in a folder, those of heads that were cut out as zeros."""
+    """The weights in a folder, with zeros for heads that were cut out."""
     weights: dict[str, torch.Tensor] = {}
     for path in sorted(Path(folder).iterdir()):
         if WEIGHTS.fullmatch(path.name):
@@ -242,7 +242,7 @@ def _filled(weights: Mapping[str, torch.Tensor], tensors: Mapping[str, Any]) -> 
 def load_whole(
     skeleton: PreTrainedModel, folder: str, config: Any, dtype: torch.dtype, said: dict[str, Any]
 ) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """A pruned model in its whole size, with zeros for what is missing, and what transformers tells of loading it."""
+    """A pruned model in its original size, with zeros for what is missing, and transformers' loading info."""
     _check_tensors(folder, said["tensors"], skeleton)
     concrete = type(skeleton)
     network, info = concrete.from_pretrained(
@@ -253,15 +253,15 @@ def load_whole(
 
 
 def cut_again(network: PreTrainedModel, sites: tuple[Site, ...], said: dict[str, Any]) -> Pruning:
-    """Cut out of a whole model what its description says was cut out."""
+    """Cut out of a model in its original size the heads that its description lists."""
     if unknown := sorted(said["layers"].keys() - {site.name for site in sites}):
-        raise ModelError(f"{FILE} speaks of {unknown[0][:100]!r}, which the model does not have", "Write the folder again")
+        raise ModelError(f"{FILE} describes {unknown[0][:100]!r}, which the model does not have", "Write the folder again")
     kept = []
     for site in sites:
         layer = said["layers"].get(site.name, {"heads": site.heads, "kept": range(1, site.heads + 1)})
         if layer["heads"] != site.heads or not {*layer["kept"]} <= {*range(1, site.heads + 1)}:
             heads = quoted(layer["heads"], 20)
-            raise ModelError(f"{FILE} speaks of {heads} heads in {site.name}, which has {site.heads}", "Write the folder again")
+            raise ModelError(f"{FILE} describes {heads} heads in {site.name}, which has {site.heads}", "Write the folder again")
         kept.append(tuple(sorted(head - 1 for head in layer["kept"])))
     _cut(network, sites, {number: list(heads) for number, heads in enumerate(kept)})
     return Pruning(sites, tuple(kept))

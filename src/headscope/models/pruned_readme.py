@@ -1,4 +1,4 @@
-"""The README.md of a folder that holds a model without some of its heads: what is gone, and how to load the rest."""
+"""The README.md of a folder with a pruned model: which heads were removed, and how to load the model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ model = {network}.from_pretrained(None, config=config, state_dict=weights, dtype
 _ZEROED = """{title}
 
 `headscope prune --keep-shape` wrote zeros for all weights of some heads, so that they contribute nothing. The model has its full size and
-is loaded as any other, for example with `AutoModel.from_pretrained`.
+loads like any other, for example with `AutoModel.from_pretrained`.
 
 {heads}
 
@@ -59,10 +59,10 @@ These heads still have attention maps, which mean nothing: their queries and key
 
 
 def readme(network: str, layers: Mapping[str, Mapping[str, Any]], keep_shape: bool) -> str:
-    """The text for a model of the class `network`. `layers` has for each layer that lost heads how many it had, and
-    those kept.
+    """The text for a model of the class `network`. `layers` has, for each layer that lost heads, its original number of
+    heads and the heads that remain.
     """
-    rows = ["| layer | heads | gone |", "|---|--:|---|"]
+    rows = ["| layer | heads | removed |", "|---|--:|---|"]
     for name, layer in layers.items():
         gone = sorted({*range(1, layer["heads"] + 1)} - {*layer["kept"]})
         rows.append(f"| {name} | {layer['heads']} | {_listed(gone)} |")
@@ -70,8 +70,8 @@ def readme(network: str, layers: Mapping[str, Mapping[str, Any]], keep_shape: bo
 
 
 def write_readme(place: Path, folder: Path, text: str) -> None:
-    """Write the text into `place`, the contents of which are moved to `folder`, unless that has a README.md of
-    another author.
+    """Write the text into `place`, whose contents will be moved to `folder`, unless `folder` has a README.md that
+    headscope did not write.
     """
     there = folder / README
     if not there.is_file() or there.read_text(encoding="utf-8", errors="replace").startswith(_TITLE):

@@ -1,4 +1,4 @@
-"""Passes that begin at some layer: what the layers before it give is kept from a pass that was whole."""
+"""Passes that begin at some layer: the outputs of the layers before it are kept from a full pass."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prefix:
-    """What the layers of one pass gave, in the order of their calls, and for each site the number of the call that
-    it lies in.
+    """The outputs of the layers of one pass, in the order of their calls, and for each site the number of the call that
+    contains it.
     """
 
     modules: tuple[torch.nn.Module, ...]
@@ -33,19 +33,22 @@ class Prefix:
     texts: int
 
     def first(self, sites: Iterable[int]) -> int:
-        """The number of the first call that some sites lie in; of all calls, if there are none."""
+        """The number of the first call that contains one of some sites; the number of all calls if there are no
+        sites.
+        """
         return min((self.call_of[site] for site in sites), default=len(self.results))
 
     def start(self, call: int) -> int:
-        """The number of the first site of a call or of those after it."""
+        """The number of the first site in a call or in those after it."""
         return next((site for site, within in enumerate(self.call_of) if within >= call), len(self.call_of))
 
     @contextmanager
     def resumed(self, model: Model, calls: int, copies: int, parting: int) -> Iterator[None]:
-        """The model with so many calls of layers answered by what they gave, each text `copies` times.
+        """Answer the first `calls` calls of layers with their recorded outputs within the context, for `copies` copies
+        of each text.
 
-        Up to the site `parting`, where gates first tell copies of a text apart, the next layer works out one of
-        them, too.
+        The next layer computes one copy of each text, too, up to the site `parting`, where gates first make the copies
+        differ.
         """
         made, alike = 0, True
 
@@ -66,7 +69,7 @@ class Prefix:
 
         def once(original: Callable[..., Any]) -> Callable[..., Any]:
             def forward(*args: Any, **kwargs: Any) -> Any:
-                # What is of no text, such as an embedding of distances, is left alone.
+                # Tensors that do not belong to a text, such as an embedding of distances, are not changed.
                 if not alike or not args or args[0].ndim < 3 or len(args[0]) != copies * self.texts:
                     return original(*args, **kwargs)
                 return tree_map(all_of, original(*tree_map(one, args), **tree_map(one, kwargs)))
@@ -95,10 +98,12 @@ class Prefix:
 
 
 def record(model: Model, run: Callable[[], Any]) -> Prefix | str:
-    """What every layer gives while `run` makes one pass, or why this model's layers cannot be told apart."""
+    """The outputs of all layers while `run` makes one pass, or the reason why this model's layers cannot be
+    separated.
+    """
     layers = [layer_of(model.network, path) for path in places(model)]
     if None in layers:
-        return f"what attends in {type(model.network).__name__} does not lie in a list of layers"
+        return f"the attention modules of {type(model.network).__name__} are not in a list of layers"
     calls: list[tuple[torch.nn.Module, Any]] = []
     inside: list[torch.nn.Module] = []
     call_of: list[int] = []
@@ -127,8 +132,8 @@ def record(model: Model, run: Callable[[], Any]) -> Prefix | str:
 
 
 def why_not(model: Model) -> str | None:
-    """Why nothing can be kept between passes of this model, so that each set of gates takes a full pass; None if it
-    can.
+    """The reason why nothing can be kept between passes of this model, so that each set of gates takes a full pass;
+    None if it can.
     """
     with torch.inference_mode():
         found = record(model, lambda: model.network(**dry_inputs(model.network), use_cache=False))
@@ -136,7 +141,7 @@ def why_not(model: Model) -> str | None:
 
 
 def layer_of(network: torch.nn.Module, path: str) -> torch.nn.Module | None:
-    """The element of the outermost list of modules that a path leads through."""
+    """The element of the outermost list of modules that a path leads through; None if there is none."""
     module = network
     for name in path.split("."):
         parent, module = module, module.get_submodule(name)

@@ -1,5 +1,5 @@
-"""Model folders that are written whole or not at all: a process that is killed leaves none that loads and is not
-what it seems.
+"""Model folders that are written completely or not at all: a killed process leaves no incomplete model that can be
+loaded.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from safetensors import SafetensorError
 from headscope.core.paths import kind_of, remove_matching, unusable
 from headscope.errors import ModelError
 
-_CONFIG = "config.json"  # without it no folder is loaded
+_CONFIG = "config.json"  # a folder without it is not loaded
 WEIGHTS = re.compile(r"model(-[0-9]{5}-of-[0-9]{5})?\.safetensors")  # as transformers names them
 _OF_MODELS = re.compile(rf"{WEIGHTS.pattern}|model\.safetensors\.index\.json|pruned_heads\.json")
 
 
 @contextmanager
 def written_whole(folder: Path) -> Iterator[Path]:
-    """A folder to write a model into. When the block ends well it becomes `folder`, or its files replace those of
-    the model there, the configuration going first and coming last; otherwise nothing of it stays.
+    """Yield a temporary folder to write a model into. If the block ends without an error, it becomes `folder`, or its
+    files replace those of the model there: the old configuration is removed first, and the new one is moved last.
+    Otherwise it is deleted.
     """
     place = folder.parent / f".{folder.name}.{os.getpid()}.tmp"
     try:
@@ -44,7 +45,9 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 
 def require_room(folder: Path, size: int = 0) -> None:
-    """An error if a model of so many bytes could not be written there, before any work is done for it."""
+    """Raise an error if a model of `size` bytes cannot be written to the folder. It is called before any work is
+    done.
+    """
     if wrong := unusable(folder):
         raise ModelError(f"{folder}: {wrong[0]}", wrong[1])
     if (kind := kind_of(folder)) not in ("missing", "folder"):
@@ -58,18 +61,18 @@ def require_room(folder: Path, size: int = 0) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether a folder holds a model that was written in full and is not being replaced."""
+    """Whether a folder contains a model that was written completely and is not being replaced."""
     return (folder / _CONFIG).is_file()
 
 
 def invalidate(folder: Path) -> None:
-    """Make a saved model one that cannot be loaded until it is written again."""
+    """Prevent a saved model from being loaded until it is written again."""
     (folder / _CONFIG).unlink(missing_ok=True)
 
 
 def _move(place: Path, folder: Path) -> None:
     if not folder.is_dir() or not any(folder.iterdir()):
-        place.rename(folder)  # at once; an empty folder is no obstacle
+        place.rename(folder)  # atomic; works for an empty folder, too
         return
     invalidate(folder)
     remove_matching(folder.resolve(), _OF_MODELS)
@@ -78,7 +81,7 @@ def _move(place: Path, folder: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what processes that are no more have left half-written."""
+    """Remove the incomplete folders of processes that no longer exist."""
     own = re.compile(rf"\.{re.escape(folder.name)}\.([0-9]+)\.tmp")
     for path in folder.parent.iterdir():
         if (named := own.fullmatch(path.name)) and path.is_dir() and not Path(f"/proc/{named[1]}").exists():

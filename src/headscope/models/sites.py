@@ -1,4 +1,4 @@
-"""Where a model attends: found by a dry run, never read off a configuration, and verified before it is believed."""
+"""The attention sites of a model: found by a dry run, never read from a configuration, and verified before use."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Capture = Literal["interface", "outputs"]
 def find_sites(model: PreTrainedModel) -> tuple[tuple[Site, ...], Capture]:
     """The model's attention sites in the order they are called, and how their maps are captured.
 
-    What a tap sees must be what the model returns under eager `output_attentions=True`. Where the tap sees less or
-    more, as with a module that attends twice per layer, maps are taken from the outputs. What fails the checks of
-    `verify` either way is refused.
+    The maps captured by a tap must equal those that the model returns under eager `output_attentions=True`. If the tap
+    captures fewer or more, as for a module that attends twice per layer, maps are taken from the outputs. A model that
+    fails the checks of `verify` either way is refused.
     """
     require_full_attention(model)
     try:
@@ -37,7 +37,7 @@ def find_sites(model: PreTrainedModel) -> tuple[tuple[Site, ...], Capture]:
         raise
     except Exception as error:
         if not any(frame.name == "_call_impl" for frame in extract_tb(error.__traceback__)):
-            raise  # it did not happen inside a module: a fault of headscope, not of the model
+            raise  # not raised inside a module: a fault of headscope, not of the model
         raise ModelError(
             f"{type(model).__name__} failed on a dry run over two short texts ({type(error).__name__}: {str(error).strip()[:200]})",
             "headscope reads text models: encoders, decoders and encoder-decoders that need nothing but the tokens of a text",
@@ -59,7 +59,7 @@ def _find(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[t
     if not returned:
         raise ModelError(
             f"{type(model).__name__} yields no attention, neither through transformers' attention interface nor as an output",
-            "Choose a model whose layers attend; state-space and convolutional models have no heads to look at",
+            "Choose a model whose layers attend; state-space and convolutional models have no attention heads",
         )
     sites = _of_outputs(model, returned, inputs)
     verify_returned(model, Tried(inputs, sites, [maps for group in returned.values() for maps in group], eager))
@@ -69,7 +69,7 @@ def _find(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> tuple[t
 def _of_calls(
     model: PreTrainedModel, calls: Sequence[capture.Call], numbers: list[int | None], inputs: Mapping[str, torch.Tensor]
 ) -> tuple[Site, ...]:
-    """The sites of the calls that a tap saw, each made in the layer of that number."""
+    """The sites of the calls that a tap captured; `numbers` has the number of the layer of each call."""
     paths = {id(module): name for name, module in model.named_modules()}
     kinds = [_kind(model, call.weights, inputs) for call in calls]
     return tuple(
@@ -79,9 +79,11 @@ def _of_calls(
 
 
 def _layers(kinds: list[Kind], numbers: list[int | None]) -> list[int]:
-    """The layer of each call: the number of the layer it lies in, so that a hybrid model's layers keep their numbers.
+    """The layer of each call: the number of the layer that contains it, so that a hybrid model's layers keep their
+    numbers.
 
-    Where a kind's calls do not lie in different layers (ALBERT has one, which is called often), they are counted.
+    If the calls of a kind are not in different layers (ALBERT has one layer, which is called repeatedly), they are
+    counted.
     """
     count: Counter[Kind] = Counter()
     layers = []
@@ -95,7 +97,7 @@ def _layers(kinds: list[Kind], numbers: list[int | None]) -> list[int]:
 
 @contextmanager
 def _enclosing_layer(model: PreTrainedModel) -> Iterator[Any]:
-    """What tells, during a pass, the number of the layer that is at work: the place in the outermost list of
+    """A function that returns, during a pass, the number of the running layer: its index in the outermost list of
     modules.
     """
     inside: list[int] = []
@@ -131,7 +133,7 @@ def _of_outputs(
         for layer, maps in enumerate(group):
             if not isinstance(maps, torch.Tensor) or maps.ndim != 4:
                 raise ModelError(
-                    f"{type(model).__name__} returns {_shape(maps)} as {name}[{layer}], which is no map of all pairs of tokens",
+                    f"{type(model).__name__} returns {_shape(maps)} as {name}[{layer}], which is not a map of all pairs of tokens",
                     "Choose a model whose layers attend to all tokens",
                 )
             sites.append(Site(_kind(model, maps, inputs), layer, maps.shape[1], maps.shape[1], f"{name}[{layer}]"))

@@ -1,11 +1,11 @@
-"""The self-check of a loaded model: the maps that headscope captures are attention weights, and capturing them changes
-nothing.
+"""The self-check of a loaded model: the maps that headscope captures must be attention weights, and capturing them must
+not change the model's output.
 
-It runs on the two short texts of a dry run, one of them padded, with windows lowered so that they hide something.
-Checked are: every map is query × key, finite and not negative; rows sum to 1, or less where the layer has a sink;
-nothing is given to padding; a text has the same maps with padding and without; the model's output is the same while
-its maps are captured; and the layers found are those that the model returns maps of, or that its configuration
-declares. What fails is refused in one line.
+It runs on the two short texts of a dry run, one of them padded, with windows lowered so that they have an effect. The
+checks are: every map is query × key, finite and not negative; rows sum to 1, or less if the layer has a sink; padding
+gets no weight; a text has the same maps with and without padding; the model's output is the same while its maps are
+captured; and the layers found are those that the model returns maps of, or that its configuration declares. A model
+that fails is refused with a one-line error.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     Maps = Sequence[torch.Tensor]  # one per site: [batch, head, query, key]
 
-# How far two computations of one thing may differ on average, relative to its size: in single precision and in half.
+# The largest mean difference between two computations of a tensor, relative to its mean size: in single and in half
+# precision.
 TOLERANCE, HALF_TOLERANCE = 1e-3, 0.1
-# How far a row's sum may be from 1.
+# The largest difference of a row's sum from 1.
 ROUNDING, HALF_ROUNDING = 1e-3, 2e-2
 _TYPES = ("layer_types", "layers_block_type", "block_types")
 _COUNTS: dict[Kind, tuple[str, ...]] = {
@@ -39,7 +40,7 @@ _COUNTS: dict[Kind, tuple[str, ...]] = {
 
 
 def agree(model: PreTrainedModel, sites: Sequence[Site], maps: Maps, returned: Mapping[str, Sequence[torch.Tensor]]) -> bool:
-    """Whether the maps seen by a tap are those that the model returns as outputs, as far as it returns any."""
+    """Whether the maps captured by a tap equal those that the model returns as outputs, as far as it returns any."""
     for kind, names in capture.OUTPUTS.items():
         group = [entry for name in names for entry in returned.get(name, ()) if isinstance(entry, torch.Tensor)]
         own = [(site.layer, seen) for site, seen in zip(sites, maps, strict=True) if site.kind == kind]
@@ -60,8 +61,8 @@ def agree(model: PreTrainedModel, sites: Sequence[Site], maps: Maps, returned: M
 
 @dataclass(frozen=True)
 class Tried:
-    """What a dry run gave: its inputs, the sites found, their maps, and all that the model returned under eager
-    attention.
+    """The results of a dry run: its inputs, the sites found, their maps, and everything that the model returned under
+    eager attention.
     """
 
     inputs: Mapping[str, torch.Tensor]
@@ -71,11 +72,11 @@ class Tried:
 
 
 def verify_tapped(model: PreTrainedModel, tried: Tried, captured: Any) -> None:
-    """Refuse a model whose maps, as seen by a tap, are no attention weights, or which returned something else while
-    they were captured.
+    """Refuse a model whose maps, as captured by a tap, are not attention weights, or whose output changed while they
+    were captured.
 
-    Where the attention that the model was loaded with computes something else than eager attention (soft caps are
-    lost in SDPA), the model is set to eager attention for good.
+    If the attention that the model was loaded with differs from eager attention (SDPA ignores soft caps), the model is
+    set to eager attention permanently.
     """
     _check(model, tried)
     expected = _states(model, tried.eager, tried.inputs)
@@ -91,8 +92,8 @@ def verify_tapped(model: PreTrainedModel, tried: Tried, captured: Any) -> None:
 
 
 def refused_without_maps(model: PreTrainedModel, sites: Sequence[Site]) -> str | None:
-    """The reason why statistics of rows are not available without maps: its mask is of another kind, or on a dry run
-    they are not those of the maps. None if they can.
+    """The reason why row statistics are not available without maps: the mask is not supported, or the statistics of a
+    dry run are not those of the maps. None if they are available.
     """
     if not capture.attends_by_sdpa(model):
         return "SDPA does not compute its attention"
@@ -102,7 +103,7 @@ def refused_without_maps(model: PreTrainedModel, sites: Sequence[Site]) -> str |
             pairs = fused.differences(model, sites, inputs)
         except fused.OtherMask as error:
             return str(error)
-    dtype = torch.float32 if model.dtype == torch.float64 else model.dtype  # which says how exact maps are
+    dtype = torch.float32 if model.dtype == torch.float64 else model.dtype  # the precision of the maps
     for site, values, expected in pairs:
         pairs_of_columns = ((values[..., column].to(dtype), expected[..., column].to(dtype)) for column in range(1, values.shape[-1]))
         if not all(_same(*columns) for columns in pairs_of_columns):
@@ -111,8 +112,8 @@ def refused_without_maps(model: PreTrainedModel, sites: Sequence[Site]) -> str |
 
 
 def verify_returned(model: PreTrainedModel, tried: Tried) -> None:
-    """Refuse a model whose maps, as it returns them, are no attention weights, or which returns something else
-    without them.
+    """Refuse a model whose maps, as it returns them, are not attention weights, or whose output changes when it returns
+    them.
     """
     _check(model, tried)
     with capture.implementation(model, "eager"):
@@ -138,7 +139,7 @@ def _check(model: PreTrainedModel, tried: Tried) -> None:
 
 
 def _check_padding(model: PreTrainedModel, tried: Tried, bare: Maps) -> None:
-    """Refuse a model that gives the second text other maps alone than padded, beside the first."""
+    """Refuse a model whose maps of the second text are different without padding and without the first text."""
     if len(bare) != len(tried.sites):
         raise _refused(model, f"it attends {len(bare)} times in one text and {len(tried.sites)} times in another")
     for site, padded, maps in zip(tried.sites, tried.maps, bare, strict=True):
@@ -163,7 +164,7 @@ def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor, inputs: 
     if not torch.isfinite(rows).all():
         raise capture.NotFiniteError(type(model).__name__, site, model.dtype)
     if rows.min() < 0:
-        raise _refused(model, f"the maps of {site.name} hold negative numbers: they are not attention weights")
+        raise _refused(model, f"the maps of {site.name} contain negative numbers: they are not attention weights")
     if rows.masked_fill(keys[:, None, None, :], 0).max() > 0:
         raise _refused(model, f"the maps of {site.name} give weight to padding")
     sums = rows.sum(-1)[queries[:, None].expand(-1, maps.shape[1], -1)]
@@ -173,18 +174,18 @@ def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor, inputs: 
 
 
 def _has_sink(model: PreTrainedModel, site: Site) -> bool:
-    """Whether a layer declares a learned sink that takes a part of each row, as GPT-OSS does."""
+    """Whether a layer declares a learned sink that takes a part of each row, as in GPT-OSS."""
     module = model.get_submodule(site.module) if "[" not in site.module else model
     return any("sink" in name for name, _ in module.named_parameters())
 
 
 def _check_layers(model: PreTrainedModel, sites: Sequence[Site]) -> None:
-    """Refuse a model of whose layers some are missing, and not because they have no softmax attention."""
+    """Refuse a model if attention was not found in some of its layers, unless the reason is known."""
     for kind in {site.kind for site in sites}:
         layers = [site.layer for site in sites if site.kind == kind]
         count = _count(model, kind)
         if count is not None and len(layers) < count and not _explained(model, layers, count):
-            raise _refused(model, f"it has {count} {kind} layers by its configuration, and attention was found in {len(layers)}")
+            raise _refused(model, f"it has {count} {kind} layers by its configuration, but attention was found in {len(layers)}")
 
 
 def _count(model: PreTrainedModel, kind: Kind) -> int | None:
@@ -196,8 +197,8 @@ def _count(model: PreTrainedModel, kind: Kind) -> int | None:
 
 
 def _explained(model: PreTrainedModel, layers: Sequence[int], count: int) -> bool:
-    """Whether it is known why other layers than these have no maps: all their heads were cut out, or they do not
-    attend by a softmax.
+    """Whether there is a known reason why layers other than these have no maps: all their heads were cut out, or they
+    have no softmax attention.
     """
     if sum(hasattr(module, capture.HEADLESS) for module in model.modules()) == count - len(layers):
         return True
@@ -211,7 +212,7 @@ def _explained(model: PreTrainedModel, layers: Sequence[int], count: int) -> boo
 
 
 def _states(model: PreTrainedModel, result: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """The last hidden states (or whatever comes first), [token, feature], of the tokens that are not padding."""
+    """The last hidden states (or else the first output), [token, feature], of the tokens that are not padding."""
     states: torch.Tensor = result.last_hidden_state if hasattr(result, "last_hidden_state") else result[0]
     mask = inputs["decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"].bool()
     return states[mask] if states.shape[:2] == mask.shape else states

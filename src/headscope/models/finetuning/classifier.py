@@ -1,6 +1,4 @@
-"""A pretrained model with a new head that tells classes of texts, or tags of words, apart; and what it says of
-texts.
-"""
+"""A pretrained model with a new head that classifies texts or tags words, and its predictions."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A network with a head, and the model that its body, tokenizer and inputs are of. `tags`: each word has a
-    class, not each text.
+    """A network with a head, and the model that its body, tokenizer and inputs come from. With `tags`, each word has a
+    class instead of each text.
     """
 
     network: Any
@@ -34,7 +32,7 @@ class Classifier:
 
     @classmethod
     def of(cls, model: Model, names: Sequence[str], tags: bool) -> Classifier:
-        """The model's body, with a new head for these classes, drawn by torch's seed."""
+        """The model's body with a new head for these classes, drawn by torch's seed."""
         if model.encoder_decoder:
             raise ModelError(
                 f"{model.name} has a decoder beside its encoder", "Fine-tune an encoder such as bert-base-uncased, or a decoder"
@@ -48,24 +46,23 @@ class Classifier:
         try:
             network = kind.from_config(config, dtype=torch.float32)
         except ValueError as error:
-            raise ModelError(f"transformers has no such classifier of a {config.model_type} model", "Use a model such as BERT") from error
+            raise ModelError(f"transformers has no such classifier for a {config.model_type} model", "Use a model such as BERT") from error
         body = network.base_model.load_state_dict(model.network.state_dict(), strict=False)
         if wrong := [*body.missing_keys, *(key for key in body.unexpected_keys if "pooler" not in key)]:
             raise ModelError(f"the classifier of {model.name} has another body ({wrong[0]})", "Use another model")
         return cls(network, model, tags)
 
     def logits(self, batch: Sequence[LabelledExample]) -> Float[torch.Tensor, "text *token label"]:
-        """What the network gives for a batch."""
+        """The network's logits for a batch."""
         inputs = self.model.inputs([example.text for example in batch])
-        # Where a classifier of a decoder looks for the last token, it goes by the padding that its own configuration
-        # names.
+        # A classifier on a decoder finds the last token of a text by the padding token of its configuration.
         inputs["input_ids"].masked_fill_(inputs["attention_mask"] == 0, self.network.config.pad_token_id)
         device = next(self.network.parameters()).device
         given: torch.Tensor = self.network(**{name: tensor.to(device) for name, tensor in inputs.items()}, **self._uncached).logits
         return given.float()
 
     def losses(self, batch: Sequence[LabelledExample]) -> tuple[Float[torch.Tensor, "n"], Int64[np.ndarray, "n"], Int64[np.ndarray, "n"]]:
-        """For each label of a batch the cross-entropy, the class that is found, and the one that is true."""
+        """For each label of a batch the cross-entropy, the predicted class and the true class."""
         logits = self.logits(batch)
         truth = np.full(logits.shape[:-1], UNLABELLED, dtype=np.int64)
         for row, example in zip(truth if self.tags else truth[:, None], batch, strict=True):
@@ -80,7 +77,7 @@ class Classifier:
         return {"use_cache": False} if getattr(self.network.config, "use_cache", None) else {}
 
     def step(self, batch: Sequence[LabelledExample]) -> float:
-        """Gradients of the mean loss of a batch; the loss."""
+        """Compute the gradients of the mean loss of a batch, and return the loss."""
         loss = self.losses(batch)[0].mean()
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
@@ -88,7 +85,7 @@ class Classifier:
     def say(
         self, given: Sequence[LabelledExample], size: int = 64
     ) -> tuple[float, list[Int64[np.ndarray, "n"]], list[Int64[np.ndarray, "n"]]]:
-        """The mean loss over labels, and for each text, in order, the classes that are found and the true ones."""
+        """The mean loss over labels, and for each text, in order, the predicted and the true classes."""
         self.network.eval()
         found: list[np.ndarray] = [np.zeros(0, dtype=np.int64)] * len(given)
         true, total, count = list(found), 0.0, 0
@@ -112,8 +109,8 @@ def _padding(model: Model) -> int:
 
 
 def optimiser(network: Any, rate: float, decay: float, steps: int, warmup: float) -> tuple[Any, Any]:
-    """AdamW, without decay of biases and of what norms scale by, and the schedule of its rate: up from 0, then down
-    to 0, in lines.
+    """AdamW, without weight decay of biases and scales of normalisation layers, and the schedule of its learning rate:
+    linearly up from 0, then linearly down to 0.
     """
     matrices = [tensor for tensor in network.parameters() if tensor.requires_grad and tensor.ndim > 1]
     vectors = [tensor for tensor in network.parameters() if tensor.requires_grad and tensor.ndim < 2]
@@ -122,5 +119,5 @@ def optimiser(network: Any, rate: float, decay: float, steps: int, warmup: float
 
 
 def share_of_rate(step: int, steps: int, warm: int) -> float:
-    """How much of the full rate the step after `step` others is made with."""
+    """The share of the full learning rate for the step after `step` others."""
     return (step + 1) / (warm + 1) if step < warm else (steps - step) / max(1, steps - warm)

@@ -1,4 +1,4 @@
-"""Labelled texts to learn from: a class for each text, or a tag for each word; and which of them are held out."""
+"""Labelled texts for training: a class for each text, or a tag for each word; and which of them are held out."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Labels = Literal["label", "upos", "xpos", "keyphrases"]
 LABELS: tuple[Labels, ...] = get_args(Labels)
-UNLABELLED = -100  # what torch leaves out of a loss
+UNLABELLED = -100  # a label that torch's losses ignore
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledExample:
-    """A text and the numbers of its labels: one of the whole text, or one a token, UNLABELLED but for the first
+    """A text and the numbers of its labels: one for the whole text, or one per token, UNLABELLED except for the first
     token of each word.
     """
 
@@ -35,7 +35,7 @@ class LabelledExample:
 
 
 def names_of(documents: Iterable[Document], labels: Labels) -> tuple[str, ...]:
-    """All labels there are: by number if they are numbers, else in the order of the alphabet; `O` comes first."""
+    """All labels that occur: by number if they are numbers, otherwise in alphabetical order; `O` comes first."""
     found = Counter(name for document in documents for name in labels_in(document, labels) if name is not None)
     number = all(name.isdecimal() for name in found)
     names = tuple(sorted(found, key=lambda name: (name != OUTSIDE, int(name) if number else 0, name)))
@@ -55,7 +55,7 @@ def labels_in(document: Document, labels: Labels) -> Sequence[str | None]:
 
 
 def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, names: Sequence[str], tally: Tally) -> list[LabelledExample]:
-    """The texts of the documents that have a label; what has none is counted."""
+    """The texts of the documents that have a label; texts without a label are counted."""
     number = {name: place for place, name in enumerate(names)}
     tagging = replace(encoder, tags=None if labels == "label" else labels)
     found: list[LabelledExample] = []
@@ -85,11 +85,7 @@ def examples(documents: Iterable[Document], encoder: Encoder, labels: Labels, na
 
 
 def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
-    """The documents to learn from, and about `share` of them to be kept apart.
-
-    Documents that begin with the same paragraph stay together, so that no text, and no premise of several
-    hypotheses, is on both sides.
-    """
+    """The documents to train on, and a share of about `share` that is held out."""
     parts: tuple[list[Document], list[Document]] = ([], [])
     for document in documents:
         opening = " ".join(sentence.text for sentence in next(document.paragraphs(), ()))
@@ -98,7 +94,7 @@ def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[li
 
 
 def some(documents: Sequence[Document], limit: int | None, seed: int) -> list[Document]:
-    """`limit` of the documents, drawn by the seed and their ids, in their order."""
+    """`limit` of the documents, drawn by the seed and their ids, in their original order."""
     if limit is None or limit >= len(documents):
         return list(documents)
     chosen = set(sorted(range(len(documents)), key=lambda place: hash64(seed, documents[place].id))[:limit])

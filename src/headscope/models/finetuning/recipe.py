@@ -1,4 +1,4 @@
-"""How to fine-tune a model, and what came of it."""
+"""The settings and the result of fine-tuning."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ METRICS = ("accuracy", "f1", "f1_macro", "f1_micro", "matthews", "keyphrase_toke
 
 @dataclass(frozen=True)
 class TrainingRecipe:
-    """How to fine-tune. `labels` says what is learnt: the class of each text, or tags of words.
+    """The settings of fine-tuning. `labels` says what is learnt: the class of each text, or tags of words.
 
-    `rate` rises over the first `warmup` of all steps and then falls to 0. The dev part is looked at `checks` times
-    an epoch; training stops after `patience` looks without a better `metric`. `held_out` is the share of documents
-    that becomes the dev part if none is given.
+    `rate`, the learning rate, rises over the first `warmup` of all steps and then falls to 0. The model is evaluated on
+    the dev part `checks` times per epoch; training stops after `patience` evaluations without a better `metric`.
+    `held_out` is the share of documents that becomes the dev part if none is given.
     """
 
     labels: Labels = "label"
@@ -48,14 +48,14 @@ class TrainingRecipe:
 
     @property
     def scored_by(self) -> str:
-        """The metric, or the usual one for the labels."""
+        """The metric, or the default one for the labels."""
         return self.metric or ("keyphrase_tokens" if self.labels == "keyphrases" else "accuracy")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One look at the dev part: after how many steps, and the losses (the training one since the last look) and the
-    score then.
+    """One evaluation on the dev part: the number of steps and epochs before it, the mean training loss since the last
+    evaluation, the dev loss and the score.
     """
 
     step: int
@@ -65,17 +65,18 @@ class Check:
     score: float
 
     def beats(self, other: Check) -> bool:
-        """Whether the score is better or, if it is the same, the loss."""
+        """Whether the score is better or, if the scores are equal, the dev loss is lower."""
         one, two = ((check.score if math.isfinite(check.score) else -math.inf, -check.dev_loss) for check in (self, other))
         return one > two
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What training gave: the folder, the names of the classes, each look at the dev part, and which of them was kept.
+    """The result of training: the folder, the names of the classes, each evaluation on the dev part, and the best one,
+    whose state was kept.
 
-    `majority` is the score of a system that always says what is most frequent in the training part. `left_out` tells
-    what was not used.
+    `majority` is the score of a system that always predicts the most frequent label of the training part. `left_out`
+    lists what was not used.
     """
 
     folder: Path

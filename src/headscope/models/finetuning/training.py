@@ -1,5 +1,5 @@
-"""Fine-tuning, small and honest: AdamW, a dev part that is never learnt from, the best state kept, and the majority
-class beside it.
+"""Fine-tuning with AdamW: the dev part is never trained on, the best state is kept, and the majority class is the
+baseline.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def train(
     progress: Progress | None = None,
     tell: Callable[[Check], None] | None = None,
 ) -> TrainedModel:
-    """Fine-tune a model on a labelled corpus and save the best state into the folder `out`, as transformers saves a
-    model.
+    """Fine-tune a model on a labelled corpus and save the best state in the folder `out`, in the format of
+    transformers.
 
-    The same recipe, corpus and machine give the same model. `progress` is told the share that is done, texts and
-    tokens; `tell` of each look at the dev part.
+    The same recipe, corpus and machine give the same model. `progress` is called with the share that is done and the
+    numbers of texts and tokens, `tell` with each evaluation on the dev part.
     """
     plan, folder = recipe or TrainingRecipe(), Path(out)
     require_room(folder)
@@ -62,7 +62,7 @@ def train(
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         base = load(model, device) if isinstance(model, str | Path) else load_given(model, model.name, device)
-        base.require_plain_weights("a model that can be trained")
+        base.require_plain_weights("training")
         data = _Data.read(corpus, dev, plan)
         encoder = Encoder(
             base.tokenizer,
@@ -109,7 +109,7 @@ def _learn(
     progress: Progress | None,
     tell: Callable[[Check], None] | None,
 ) -> tuple[list[Check], Check]:
-    """Train, and leave the network in the state that did best on the dev part."""
+    """Train, and leave the network in the state that had the best score on the dev part."""
     network, an_epoch = classifier.network, math.ceil(len(learnt) / plan.batch)
     steps = an_epoch * plan.epochs
     looks = {round(an_epoch * look / plan.checks) for look in range(1, plan.epochs * plan.checks + 1)} | {steps}
@@ -144,14 +144,16 @@ def _learn(
             state = {name: tensor.detach().cpu().clone() for name, tensor in network.state_dict().items()}
         if since >= plan.patience:
             break
-    assert best is not None  # the last step is always looked at
+    assert best is not None  # the last step is always evaluated
     network.load_state_dict(state)
     network.eval()
     return checks, best
 
 
 def _batches(learnt: Sequence[LabelledExample], plan: TrainingRecipe) -> Iterator[list[LabelledExample]]:
-    """Batches of texts of about one length, in a new order each epoch: 50 batches are drawn, sorted, and parted."""
+    """Batches of texts of similar length, in a new order each epoch: the texts of 50 batches are drawn, sorted and
+    split.
+    """
     rng = np.random.default_rng(plan.seed)
     for _ in range(plan.epochs):
         order = rng.permutation(len(learnt))

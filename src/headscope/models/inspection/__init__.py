@@ -1,1 +1,1 @@
-"""What a model is, in words and numbers, before anything is run: `headscope inspect`."""
+"""Descriptions of a model before anything is run: `headscope inspect`."""

@@ -1,4 +1,6 @@
-"""What a configuration and its modules say of a model in words: windows, positions, and what it predicts."""
+"""Descriptions of a model in words, from its configuration and its modules: windows, positions, and what it
+predicts.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
 
     from headscope.models.model import Model
 
-_WINDOWS = {"sliding_window": "sliding", "local_attention": "sliding", "attention_chunk_size": "chunked"}  # a setting, and its layers
+# A setting, and the type of its layers.
+_WINDOWS = {"sliding_window": "sliding", "local_attention": "sliding", "attention_chunk_size": "chunked"}
 _POSITIONS = re.compile(r"position|(^|\.)wpe$|pos_emb")
-_ALIBI = ("bloom", "mpt")  # always, and no setting says so
+_ALIBI = ("bloom", "mpt")  # these always use it, and no setting says so
 PREDICTIONS = {
     "masked": "masked words (masked LM)",
     "causal": "the next word (causal LM)",
@@ -28,7 +31,7 @@ PREDICTIONS = {
 
 
 def window(network: PreTrainedModel) -> str:
-    """How far layers see, if less than the whole text."""
+    """The attention window and its layers, if it is smaller than the whole text."""
     config: Any = network.config.get_text_config()
     types = getattr(config, "layer_types", None) or ()
     for name, kind in _WINDOWS.items():
@@ -40,7 +43,7 @@ def window(network: PreTrainedModel) -> str:
 
 
 def positions(network: PreTrainedModel) -> str:
-    """How a model knows where a token stands."""
+    """The way a model encodes the positions of tokens."""
     config: Any = network.config.get_text_config()
     rope = getattr(config, "rope_parameters", None)
     if isinstance(rope, Mapping) and rope:
@@ -60,11 +63,11 @@ def positions(network: PreTrainedModel) -> str:
     for name, module in network.named_modules():
         if isinstance(module, torch.nn.Embedding) and _POSITIONS.search(name):
             return "sinusoidal" if "Sinusoidal" in type(module).__name__ else "learned, absolute"
-    return "not said by its configuration"
+    return "not stated in its configuration"
 
 
 def predicts(model: Model) -> str:
-    """What a model can be asked to predict, by what it was loaded or saved as."""
+    """What a model can predict, by the class that it was loaded or saved as."""
     try:
         objective = model.objective or objective_of(model.name, model.network.config)[1]
     except ModelError:

@@ -25,8 +25,8 @@ _CAPTURE = {
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What `headscope inspect` prints: `facts` by name, the `sites`, and by number of tokens the `memory` of a batch of
-    so many texts. `needs_maps` is the reason why a model is never read without maps, None if it can be.
+    """The output of `headscope inspect`: `facts` by name, the `sites`, and by number of tokens the `memory` of a batch
+    of `batch` texts. `needs_maps` is the reason why a model is never measured without maps, None if it can be.
     """
 
     name: str
@@ -38,7 +38,7 @@ class ModelDescription:
 
     @classmethod
     def of(cls, model: Model, lengths: Sequence[int] = (), batch: int = 1) -> ModelDescription:
-        """The summary of a loaded model; `lengths` are added to the usual ones of the table of memory."""
+        """The summary of a loaded model; `lengths` are added to the default ones of the memory table."""
         limit = model.max_length
         usual = [length for length in LENGTHS if length <= (limit or UNLIMITED)] + ([limit] if limit is not None else [])
         memory = {length: estimate(model, batch, length) for length in sorted({*usual, *lengths})}
@@ -78,7 +78,7 @@ class ModelDescription:
 
 
 def _heads(model: Model, kind: Kind) -> str:
-    """Layers × heads of a kind, and key-value heads where they are fewer."""
+    """Layers × heads of a kind, and key-value heads if they are fewer."""
     sites = [site for site in model.sites if site.kind == kind]
     heads, groups = (" or ".join(map(str, sorted({*numbers}))) for numbers in zip(*((s.heads, s.kv_heads) for s in sites), strict=True))
     grouped = f" ({groups} key-value heads)" if groups != heads else ""

@@ -1,3 +1,3 @@
 """The influence of each token of a text on each other token, layer by layer: attention, Jacobians of hidden states, and
-other readings.
+other kinds.
 """

@@ -1,7 +1,6 @@
-"""Blocks whose parts are known by name (see `layouts`), at the hidden states that they were given.
+"""Blocks whose parts are known by name (see `layouts`), evaluated at their input hidden states.
 
-What is read here is put together again and run, and must give what the model itself gave; a block that does not is
-not known.
+Each block is rebuilt from its parts and run. If the result differs from that of the model, the block is not known.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Block:
-    """A block at the hidden states it was given: its weights, and what a forward pass finds on the way.
+    """A block at its input hidden states: its weights, and the intermediate results of a forward pass.
 
-    Queries and keys are as they meet, rotated if there is a `turn`. Heads that share a key and value, `shared` of
-    them, have a copy each. Where a normalisation comes `ahead` of the attention, its weights are in the maps.
-    `between` is the one ahead of the feed-forward part, which is `parallel` to the attention if it is given the
-    block's input; `last` is what a post-LN block ends with.
+    Queries and keys are as they are multiplied: rotated if there is a `turn`. `shared` heads share one key and value,
+    which are repeated for each of them. If a normalisation is `ahead` of the attention, its weights are folded into the
+    maps. `between` is the normalisation ahead of the feed-forward part, which is `parallel` to the attention if it
+    reads the block's input. `last` is the final normalisation of a post-LN block.
     """
 
     query: Map
@@ -52,19 +51,19 @@ class Block:
 
     @cached_property
     def causal(self) -> bool:
-        """Whether no token attends to a later one, so that it bears on none before it."""
+        """Whether no token attends to a later one, so that no token influences an earlier one."""
         return not bool(self.weights.triu(1).any())
 
     @cached_property
     def projections(self) -> Float[torch.Tensor, "inner feature"]:
-        """The weights of queries, keys and values one under the other, shared keys and values once."""
+        """The weights of queries, keys and values, stacked; shared keys and values once."""
         return torch.cat([self.query.weight, self._once(self.key).flatten(0, 1), self._once(self.value).flatten(0, 1)])
 
     def _once(self, part: Map) -> Float[torch.Tensor, "group size feature"]:
         return by_head(part.weight, 0, len(self.weights))[:: self.shared]
 
     def products(self, one: Map, other: Map) -> Float[torch.Tensor, "head size head size"]:
-        """The weights of two maps, to keys or values, times each other, head by head."""
+        """The products of the weights of two maps, to keys or values, for each pair of heads."""
         made = torch.einsum("hac,gbc->hagb", self._once(one), self._once(other))
         return made.repeat_interleave(self.shared, 0).repeat_interleave(self.shared, 2)
 
@@ -75,10 +74,10 @@ class Block:
 
 
 def read(layer: Layer, count: int, tolerance: float = 1e-4) -> Block | str:
-    """The layer as a block with so many heads; or, in words, why it is none that is known.
+    """The layer as a block with `count` heads, or the reason why it is not a known block.
 
-    What the block adds to a token may differ by so much of its largest feature, and by the rounding of the token's
-    state, which may be far larger.
+    The output that the block adds to a token may differ from the model's by `tolerance` times its largest feature, plus
+    the rounding of the token's state, which may be far larger.
     """
     name = type(layer.module).__name__
     if name not in KNOWN:
@@ -94,7 +93,7 @@ def read(layer: Layer, count: int, tolerance: float = 1e-4) -> Block | str:
         if bool((apart <= max(tolerance, 4 * eps) * change + 2 * eps * torch.maximum(change, size)).all()):
             return block
         nearest = min(nearest, float(apart.max()))
-    return f"{name} put together again differs from the model by {nearest:.2g}"
+    return f"{name} rebuilt from its parts differs from the model by {nearest:.2g}"
 
 
 def _run(layer: Layer, layout: Layout, order: Order, count: int) -> Block:
@@ -130,7 +129,7 @@ def _run(layer: Layer, layout: Layout, order: Order, count: int) -> Block:
 
 
 def _cut(maps: list[Map], layout: Layout, count: int) -> list[Map]:
-    """The maps to queries, keys and values, cut out of what they are fused into."""
+    """The maps to queries, keys and values, separated if they are fused."""
 
     def cut(x: torch.Tensor, number: int) -> torch.Tensor:
         if layout.fused == "heads":
@@ -141,7 +140,7 @@ def _cut(maps: list[Map], layout: Layout, count: int) -> list[Map]:
 
 
 def _copied(maps: list[Map], count: int) -> list[Map]:
-    """The maps to queries, keys and values, each to all heads."""
+    """The maps to queries, keys and values, with shared ones repeated for all heads."""
     size = len(maps[0].weight) // count
 
     def copied(x: torch.Tensor) -> torch.Tensor:

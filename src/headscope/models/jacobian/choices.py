@@ -1,4 +1,4 @@
-"""What flow can be asked for: its kinds, the sizes of Jacobians, and how they are worked out."""
+"""The options of flow: its kinds, the norms of Jacobians, and the ways to compute them."""
 
 from __future__ import annotations
 

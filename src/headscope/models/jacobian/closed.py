@@ -1,12 +1,12 @@
-"""Sizes of the Jacobians of known blocks in closed form: exact for all pairs of tokens without a Jacobian a pair.
+"""Norms of the Jacobians of known blocks in closed form: exact for all pairs of tokens, without one Jacobian per pair.
 
-In the terms of `targets`, with the Gram matrix P′P in blocks of heads, for i ≠ j
+In the notation of `targets`, with the Gram matrix P′P in blocks of heads, for i ≠ j
 
     ‖P·K‖² = Σ_hh' α_h·α_h'·( ⟨P′P, Wv·Wv′⟩_hh' + 2·(Wv_h·g_h')·(P′P)_hh'·r_h' + (r_h·(P′P)_hh'·r_h')·(g_h·g_h') ),
-    ‖J‖² = ‖P·K‖², and with a normalisation ahead of the attention ( ‖P·K‖² − (2 − ‖u‖²)·‖P·K·u‖² ) / σ²:
+    ‖J‖² = ‖P·K‖², and with a normalisation ahead of the attention ( ‖P·K‖² − (2 − ‖u‖²)·‖P·K·u‖² ) / σ².
 
-what costs d³ is done once a target, and what is done once a pair costs d². The n diagonal Jacobians are built as
-they stand. With rotary positions the products of g with Wv and with itself are taken for each pair, by way of Wv·Wk′
+Terms that cost d³ are computed once per target, and terms computed once per pair cost d². The n diagonal Jacobians are
+built in full. With rotary positions, the products of g with Wv and with itself are computed for each pair, from Wv·Wk′
 and Wk·Wk′.
 """
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 def sizes(block: Block, norm: Norm, targets: Sequence[int] | None = None) -> Sizes:
-    """G of a block, exactly; of some `targets` alone, which take as much less time as they are fewer, all others
-    being 0.
+    """The exact G of a block. With `targets`, only their columns are computed, in proportionally less time, and all
+    others are 0.
     """
     reading = {"frobenius": _frobenius, "spectral": _spectral, "sum": _sum, "mean": _mean}[norm]
     if targets is None:
@@ -61,7 +61,7 @@ def _frobenius(targets: Targets) -> Pairs:
 
 
 def _moved(targets: Targets, gram: torch.Tensor, pulled: Float[torch.Tensor, "target source head size"]) -> Pairs:
-    """The terms of ‖P·K‖² with r, given P′P in blocks of heads and α·r."""
+    """The terms of ‖P·K‖² that contain r, given P′P in blocks of heads and α·r."""
     weights, queries = targets.weights, targets.queries
     if targets.block.turn is None:
         slopes = targets.slopes()[:, 0]
@@ -91,7 +91,7 @@ def _spectral(targets: Targets) -> Pairs:
 
 
 def _sum(targets: Targets) -> Pairs:
-    """The size of 1′J, the gradient of the sum of the target's features."""
+    """The norm of 1′J, the gradient of the sum of the target's features."""
     block, weights = targets.block, targets.weights
     past, heads = targets.sums()
     heads = targets.by_head(heads, 1)

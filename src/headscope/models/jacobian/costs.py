@@ -1,8 +1,8 @@
-"""How many multiplications influence between tokens takes, from the shapes of a block's weights.
+"""The number of multiplications that the influence between tokens takes, from the shapes of a block's weights.
 
-O and P of a target (see `targets`) are two products of matrices, and G of a target two more: the Gram matrix of P, and
-the Jacobian with respect to itself. A row of G* goes through a block by O and P, or by the parts of the block (see
-`linear`).
+O and P of a target (see `targets`) take two matrix products, and G of a target takes two more: the Gram matrix of P,
+and the Jacobian with respect to the target itself. A row of G* passes through a block by O and P, or through the parts
+of the block (see `linear`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from headscope.models.jacobian.layouts import KNOWN, PARTS
 
 @dataclass(frozen=True)
 class BlockCosts:
-    """Multiplications of one block of `size` features whose heads have `inner` features together, `shared` of them one
-    key and value, and whose feed-forward part has `wide` features and so many `maps`: 2, or 3 with a gate.
+    """Multiplications of a block with `size` features. Its heads have `inner` features together, and `shared` of them
+    share one key and value. Its feed-forward part has `wide` features and `maps` linear maps: 2, or 3 with a gate.
     """
 
     size: int
@@ -30,25 +30,27 @@ class BlockCosts:
 
     @property
     def matrices(self) -> float:
-        """Those of O and P of a target."""
+        """The multiplications for O and P of one target."""
         return self.size**2 * (self.wide + self.inner)
 
     def exact(self, tokens: int) -> float:
-        """Those of G of a target and so many sources, given O and P."""
+        """The multiplications for G of one target and `tokens` sources, given O and P."""
         return self.size * self.inner * (self.size + self.inner) + 3 * self.inner**2 * tokens
 
     def row(self, tokens: int, by_matrices: bool) -> float:
-        """Those of a row at a token of so many, by O and P or by the parts of the block."""
+        """The multiplications for one row at one token of a text of `tokens` tokens, by O and P or by the block's
+        parts.
+        """
         after = self.size * self.size if by_matrices else self.maps * self.wide * self.size
         return after + self.size * self.inner * (2 + 2 / self.shared) + 4 * self.inner * tokens
 
     def worthwhile(self, rows: float) -> bool:
-        """Whether so many rows a token save more than O and P cost."""
+        """Whether `rows` rows per token save more than O and P cost."""
         return rows * (self.row(0, False) - self.row(0, True)) > self.matrices
 
 
 def costs_of(network: Module) -> BlockCosts | None:
-    """Those of the first block of a network that is known; None if there is none."""
+    """The costs of the first known block of a network; None if it has none."""
     block = next((module for module in network.modules() if type(module).__name__ in KNOWN), None)
     if block is None:
         return None

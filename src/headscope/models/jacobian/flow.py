@@ -1,12 +1,12 @@
-"""Readings of the influence of token i on token j at layer n: attention, the sizes of two Jacobians (Westera 2021), and
-others.
+"""The influence of token i on token j at layer n, of several kinds: attention, the norms of two Jacobians (Westera
+2021), and others.
 
 A_n(i,j)   the mean over heads of the attention that j pays to i
-G_n(i,j)   the size of the Jacobian of layer n's output at j with respect to its input at i
+G_n(i,j)   the norm of the Jacobian of layer n's output at j with respect to its input at i
 G*_n(i,j)  the same with respect to the input of the first layer at i: the embeddings, after their normalisation
 rollout    the share of input token i in j at layer n, by attention and residuals alone (see `rollout`)
-maxflow    the most that can flow from j at layer n down to input token i (see `rollout`)
-norms      the size of what the heads of layer n carry from i to j (see `values`)
+maxflow    the maximum flow from j at layer n down to input token i (see `rollout`)
+norms      the norm of what the heads of layer n carry from i to j (see `values`)
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     Sizes = Float[np.ndarray, "layer source target"]
-    Tell = Callable[[Kind, float], None]  # hears a kind and the share of its work that is done
+    Tell = Callable[[Kind, float], None]  # called with a kind and the share of its work that is done
 
 
 @dataclass(frozen=True)
 class Flow:
     """Matrices [layer, source, target] of one text, at token level, by kind.
 
-    `errors` are the standard errors of sketched values, None where a kind is exact; `method` says by kind which it
-    is, `notes` why.
+    `errors` has the standard errors of sketched values, and None for exact kinds. `method` says for each kind whether
+    it is exact or sketched, and `notes` say why.
     """
 
     values: dict[str, Sizes] = field(default_factory=dict)
@@ -66,24 +66,23 @@ def flow(
     pairs: Pairs | None = None,
     tell: Tell | None = None,
 ) -> Flow:
-    """A, G and G* of one text, or other kinds (ALL_KINDS). Of an encoder-decoder, those of its encoder. The
-    text may also be the inputs of the network: one row of tokens, padding allowed.
+    """A, G and G* of one text, or other kinds (ALL_KINDS). For an encoder-decoder, those of its encoder. The text may
+    also be given as inputs of the network: one row of tokens, padding allowed.
 
-    `norm` is how large a Jacobian is: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the
-    gradient of the sum of the target's features) or `mean` (the sum's over the number of features). With
-    `method="auto"`, G is exact where the layers are blocks that are known (`layouts.KNOWN`), and else the Frobenius
-    norm is sketched with `probes` random vectors, as G* is. `exact` takes as many vectors as there are features. All
-    norms but `frobenius` are exact whatever the method. With `pairs`, some sources and some targets, G has numbers for
-    these targets and G* for these sources alone (of a decoder, to no token after all of them), and 0 elsewhere: for a
-    few pairs, this is many times faster, and the numbers are the same. `maxflow` is refused for texts of more than
-    `longest` tokens: it takes about the fourth power of the length. `tell` hears after each layer of G and G* how much
-    of that kind is done.
+    `norm` is the norm of a Jacobian: `frobenius`, `spectral` (its largest singular value), `sum` (the norm of the
+    gradient of the sum of the target's features) or `mean` (that of `sum` divided by the number of features). With
+    `method="auto"`, G is exact if all layers are known blocks (`layouts.KNOWN`); otherwise the Frobenius norm is
+    sketched with `probes` random vectors, as it is for G*. `exact` uses as many vectors as there are features. All
+    norms except `frobenius` are exact with every method. With `pairs`, some sources and some targets, G is computed
+    only for these targets and G* only for these sources (in a decoder, only up to the last of all these tokens); all
+    other values are 0. For a few pairs this is many times faster, and the numbers are the same. `maxflow` is refused
+    for texts of more than `longest` tokens: its time grows with about the fourth power of the length. `tell` is called
+    after each layer of G and G* with the share of that kind that is done.
 
-    With `mode="train"` dropout is on, as it was when the paper's numbers were made, and one and the same for all
-    kinds, layers and probes: it is drawn from `seed`. G is then taken by products, for which `norm="sum"` is the
-    cheapest. Memory does not grow with the number of probes or pairs of tokens: what is held at once is bounded
-    (`targets.HELD`, `products.HELD`) but for one layer's attention and, for each token, a few matrices of features
-    by features.
+    With `mode="train"` dropout is on, as it was for the paper's numbers. The same dropout, drawn from `seed`, applies
+    to all kinds, layers and probes. G is then computed by products, for which `norm="sum"` is the cheapest. Memory does
+    not grow with the number of probes or pairs of tokens: the numbers held at once are bounded (`targets.HELD`,
+    `products.HELD`), apart from the attention of one layer and, for each token, a few matrices of features by features.
     """
     inputs = model.inputs([text]) if isinstance(text, Encoded) else text
     _check(kinds, norm, method, probes, mode)
@@ -112,7 +111,7 @@ def flow(
             within = _Exact(known, norm, pairs and pairs.targets, _of_kind(tell, "G"))
             beside = within if "G" in kinds and method != "sketch" and within.strange is None else None
             star = None
-            if "G*" in kinds:  # first, since what a block holds for it G can use
+            if "G*" in kinds:  # first, because G can reuse what a block holds for G*
                 star = _from_start(layers, known, norm, method, probes, seed, star_notes, pairs, _of_kind(tell, "G*"), beside)
             if "G" in kinds:
                 _add(found, "G", *_within(layers, within, norm, method, probes, seed, notes))
@@ -152,7 +151,7 @@ def _attention(model: Model, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor
 
 
 class _Exact:
-    """G of blocks in closed form, layer by layer in any order; nothing where one of them is not known."""
+    """G of known blocks in closed form, layer by layer in any order; nothing if some block is not known."""
 
     def __init__(self, known: Sequence[Block | str], norm: Norm, targets: Sequence[int] | None, told: Callable[[float], None]) -> None:
         self.strange = next((block for block in known if isinstance(block, str)), None)
@@ -161,14 +160,14 @@ class _Exact:
         self._sizes: dict[int, torch.Tensor] = {}
 
     def __call__(self, number: int) -> None:
-        """Take the layer of this number."""
+        """Compute the layer of this number, unless it is computed already."""
         block = self._known[number]
         if isinstance(block, Block) and self.strange is None and number not in self._sizes:
             self._sizes[number] = closed.sizes(block, self._norm, self._targets)
             self.told(len(self._sizes) / len(self._known))
 
     def all(self) -> torch.Tensor:
-        """All layers, those that are missing taken now."""
+        """G of all layers; missing ones are computed now."""
         for number in range(len(self._known)):
             self(number)
         return torch.stack([self._sizes[number] for number in range(len(self._known))])
@@ -186,7 +185,7 @@ def _within(
     values, errors = zip(*(products.within(layer, reading) for layer, reading in each), strict=True)
     if readings[0].exact:
         return torch.stack(values), None
-    notes.append(f"G: sketched with {probes} probes a layer")
+    notes.append(f"G: sketched with {probes} probes per layer")
     return torch.stack(values), torch.stack(errors)
 
 
@@ -210,8 +209,8 @@ def _from_start(
             values, errors = products.backwards(layers, reading, known, told)
         else:
             values, errors = products.forwards(layers, reading, known, pairs, told, beside)
-    except products.NoProductError as error:  # forward mode is not known of every operation
-        notes.append(f"G*: {error.problem}; taken backwards")
+    except products.NoProductError as error:  # not every operation supports forward mode
+        notes.append(f"G*: {error.problem}; computed backwards")
         values, errors = products.backwards(layers, reading, told=told)
     if reading.exact:
         return values, None

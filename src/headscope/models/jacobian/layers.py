@@ -1,5 +1,5 @@
-"""The layers of one forward pass: each with what it was given, so that it can be run again as a function of its
-hidden states alone.
+"""The layers of one forward pass, each with its inputs, so that it can be run again as a function of its hidden states
+alone.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 @dataclass(frozen=True)
 class Layer:
-    """One call of a layer: what it was given, and the hidden states that it gave; where dropout is on, what random
-    numbers came next.
+    """One call of a layer: its arguments, the hidden states that it returned and, if dropout is on, the state of the
+    random number generator.
     """
 
     module: torch.nn.Module
@@ -43,26 +43,26 @@ class Layer:
 
     @cached_property
     def states(self) -> States:
-        """The hidden states that went in."""
+        """The input hidden states."""
         states: torch.Tensor = _full(self.args[0] if self.args else self.kwargs["hidden_states"])
         return states[0]
 
     @property
     def output(self) -> States:
-        """The hidden states that came out."""
+        """The output hidden states."""
         output: torch.Tensor = _full(self.result)
         return output[0]
 
     def argument(self, name: str) -> Any:
-        """What the layer was given under a name; None if nothing."""
+        """The argument of this name; None if it was not given."""
         return signature(self.module.forward).bind(*self.args, **self.kwargs).arguments.get(name)
 
     @cached_property
     def function(self) -> Callable[[States], States]:
-        """The output as a function of the hidden states, everything else being as it was.
+        """The output as a function of the hidden states, with all other arguments unchanged.
 
-        A layer with weights of half precision is run in float32: what a derivative is read from must not be rounded.
-        Dropout drops what it dropped.
+        A layer with weights in half precision is run in float32, because numbers from which derivatives are computed
+        must not be rounded. Dropout drops the same numbers again.
         """
         module, args, kwargs = self.module, self.args, dict(self.kwargs)
         if self.result.dtype in _HALVES:
@@ -78,13 +78,15 @@ class Layer:
 
     @property
     def randomness(self) -> Literal["error", "same"]:
-        """What torch's vmap is told of random numbers."""
+        """The option of torch's vmap for random numbers."""
         return "error" if self.drawn is None else "same"
 
 
 @contextmanager
 def running(network: PreTrainedModel, mode: Mode, seed: int) -> Iterator[None]:
-    """The network as it is, or as in training: dropout on, and all that is random drawn from a seed."""
+    """Run the network as it is or, in mode `train`, as in training: with dropout, and all random numbers drawn from a
+    seed.
+    """
     if mode == "eval":
         yield
         return
@@ -100,7 +102,7 @@ def running(network: PreTrainedModel, mode: Mode, seed: int) -> Iterator[None]:
 
 
 def drops(network: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> bool:
-    """Whether the network gives something else in training than it gives otherwise, as one with dropout does."""
+    """Whether the network's output is different in training mode, as it is with dropout."""
     states = []
     for mode in MODES:
         with torch.no_grad(), running(network, mode, 0):
@@ -110,7 +112,7 @@ def drops(network: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> bool:
 
 @contextmanager
 def _drawing(device: torch.device, drawn: torch.Tensor | None) -> Iterator[None]:
-    """Random numbers as they came after some state of the generator, if there is one."""
+    """Draw random numbers from this state of the generator within the context, if there is one."""
     if drawn is None:
         yield
         return
@@ -131,17 +133,17 @@ def _full(given: Any) -> Any:
 
 
 def _hidden(out: Any) -> Any:
-    """The hidden states among what a layer returns: the first, or all."""
+    """The hidden states in the output of a layer: its first element, or all of it."""
     return out[0] if isinstance(out, tuple | list) and out else out
 
 
 def record(network: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str, torch.Tensor]) -> list[Layer]:
-    """The layers that hold these sites, in the order of their calls, from one forward pass over one text.
+    """The layers that contain these sites, in the order of their calls, from one forward pass over one text.
 
-    A layer is an element of a list of modules that was called once a site with hidden states and gave hidden states
-    of the same shape.
+    A layer is an element of a list of modules that is called once per site and maps hidden states to hidden states of
+    the same shape.
     """
-    states: list[torch.Tensor | None] = []  # of the generator of random numbers, before each call that is not yet over
+    states: list[torch.Tensor | None] = []  # of the random number generator, before each call that has not returned
 
     def enter(module: torch.nn.Module, args: Any) -> None:
         device = inputs["input_ids"].device
@@ -162,7 +164,7 @@ def record(network: PreTrainedModel, sites: Sequence[Site], inputs: Mapping[str,
             return [layer for layer in chosen if layer is not None]
     raise ModelError(
         f"no list of {len(sites)} layers that turn hidden states into hidden states was found in {type(network).__name__}",
-        "Gradients between tokens need such layers; ask for attention alone (kind A)",
+        "Gradients between tokens need such layers; use attention alone (kind A)",
     )
 
 
@@ -177,7 +179,7 @@ def _note(calls: list[tuple[str, Layer | None]], path: str, states: list[torch.T
 
 
 def _holding(calls: list[tuple[str, Layer | None]], sites: Sequence[Site], paths: set[str]) -> Iterator[Layer | None]:
-    """The calls that the sites lie in, one each; all calls where the sites are outputs, which lie nowhere."""
+    """For each site the call that contains it; all calls if the sites are model outputs, which no module contains."""
     if any(site.module not in paths for site in sites):
         yield from (layer for _, layer in calls)
         return
@@ -187,7 +189,7 @@ def _holding(calls: list[tuple[str, Layer | None]], sites: Sequence[Site], paths
 
 
 def check_again(layers: Sequence[Layer]) -> None:
-    """An error unless layers with dropout give again what they gave."""
+    """Raise an error if a layer with dropout does not give the same output again."""
     for layer in layers:
         if layer.drawn is not None and not torch.allclose(layer.function(layer.states), layer.output, rtol=1e-2, atol=1e-3):
             raise ModelError(
@@ -197,12 +199,12 @@ def check_again(layers: Sequence[Layer]) -> None:
 
 
 def check_chain(layers: Sequence[Layer]) -> None:
-    """An error unless each layer was given what the one before it returned, so that derivatives can be carried from
-    layer to layer.
+    """Raise an error unless each layer's input is the output of the layer before it: derivatives are carried from layer
+    to layer.
     """
     for number, (one, other) in enumerate(pairwise(layers), start=1):
         if not torch.equal(one.output, other.states):
             raise ModelError(
-                f"layer {number + 1} of this model was given something else than layer {number} returned",
-                "G* follows a chain of layers; ask for A and G",
+                f"the input of layer {number + 1} of this model is not the output of layer {number}",
+                "G* needs a chain of layers; use A and G",
             )

@@ -1,4 +1,4 @@
-"""Where the parts of blocks lie that are known by name, and in which orders they may follow one another.
+"""The paths of the parts of known blocks, and the orders in which the parts may be run.
 
 post      y = x + attention(x),       z = LN1(y),    out = LN2(z + feed(z))
 pre       y = x + attention(LN1(x)),                 out = y + feed(LN2(y))
@@ -16,9 +16,11 @@ PARTS = ("query", "key", "value", "out", "first", "up", "activation", "down", "s
 
 @dataclass(frozen=True)
 class Layout:
-    """Paths within a block, in the order of PARTS; normalisations are first and second as they are run.
+    """Paths within a block, in the order of PARTS; `first` and `second` are the normalisations in the order they are
+    run.
 
-    Queries, keys and values of a single map lie in it one after the other (`whole`), or so for each head (`heads`).
+    If one map makes queries, keys and values, they follow each other for all heads together (`whole`) or within each
+    head (`heads`).
     """
 
     paths: tuple[str, ...]
@@ -85,7 +87,7 @@ _LLAMA = (
 )
 _STARCODER = (*_LLAMA[:5], "mlp.c_fc", "mlp.act", "mlp.c_proj", _LLAMA[8])
 _LIKE_BERT = "Bert Roberta XLMRoberta Electra Camembert Ernie Data2VecText LayoutLM Splinter BertGeneration"
-# The class of a block, and its layout.
+# By the class of a block.
 KNOWN: dict[str, Layout] = {
     **{f"{name}Layer": Layout(_BERT) for name in _LIKE_BERT.split()},
     **{f"{name}EncoderLayer": Layout(_BART) for name in ("Bart", "Marian", "PLBart", "BlenderbotSmall")},

@@ -1,16 +1,15 @@
-"""Known blocks as linear maps of small changes: tangents and cotangents are carried through a block by products of
-matrices alone.
+"""Known blocks as linear maps of small changes: tangents and cotangents pass through a block by matrix products alone.
 
 With O, P and N of each target (see `targets`), a change x of the block's input changes its output at j by O·x(j) +
 P·do(j), where
 
     do(j) = Σ_k α(j,k)·Wv·t(k) + Σ_k da(j,k)·(v(k) − o(j)),  da(j,k) = α(j,k)·s·(Wq·t(j)·k(k) + q(j)·Wk·t(k)),  t = N·x
 
-is the change of the heads' outputs; with rotary positions Wq·t and Wk·t are rotated as queries and keys are. A row
-then costs less than half of what it costs to run the block, which pays for O and P if there are many rows; few rows
-go through the parts of the block one after the other. Rows lie behind tokens here, and both behind heads, so that
-every product is one of large matrices. Where tokens bear on later ones alone, what comes before a row's first token is
-0 and left out.
+is the change of the heads' outputs. With rotary positions, Wq·t and Wk·t are rotated like queries and keys. A row then
+costs less than half as much as running the block, so that O and P are worth their cost if there are many rows. Few rows
+pass through the parts of the block one after the other. The axis of rows comes after that of tokens here, and both come
+after that of heads, so that every product is one of large matrices. In a causal block, everything before a row's first
+token is 0 and skipped.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ if TYPE_CHECKING:
     Heads = Float[torch.Tensor, "head token row size"]
     Matrices = Float[torch.Tensor, "token feature feature"]
 
-FEWEST = 96  # rows that are carried at once however many tokens they could do without
+FEWEST = 96  # rows that are always carried together, even if some tokens could be skipped for them
 
 
 def worthwhile(block: Block, rows: float) -> bool:
-    """Whether so many rows a token save more than O and P cost."""
+    """Whether `rows` rows per token save more than O and P cost."""
     size, inner = block.out.weight.shape
     feed = block.feed
     return BlockCosts(size, inner, block.shared, feed.down.weight.shape[1], 1 + len(feed.ups)).worthwhile(rows)
 
 
 def push(block: Block, rows: Rows, chunk: int, starts: Sequence[int] | None = None) -> Rows:
-    """The Jacobian of the block times each row, in chunks of about so many numbers; by O and P if the block holds
-    them (`targets.held`).
+    """The Jacobian of the block times each row, in chunks of about `chunk` numbers; by O and P if the block holds them
+    (`targets.held`).
 
-    Before its start, a token, a row is 0. Of a causal block rows may end before the last token: what comes later is
-    left out.
+    A row is 0 before its start, which is a token. In a causal block, rows may end before the last token: later tokens
+    are left out.
     """
     behind = rows.transpose(0, 1)
     length, count, size = behind.shape
@@ -64,7 +63,7 @@ def push(block: Block, rows: Rows, chunk: int, starts: Sequence[int] | None = No
 
 
 def pull(block: Block, rows: Rows, chunk: int) -> Rows:
-    """Each row times the Jacobian of the block, in chunks of about so many numbers."""
+    """Each row times the Jacobian of the block, in chunks of about `chunk` numbers."""
     behind = rows.transpose(0, 1)
     made = torch.empty_like(behind)
     step = _step(block, len(behind), chunk)
@@ -75,12 +74,12 @@ def pull(block: Block, rows: Rows, chunk: int) -> Rows:
 
 
 def _step(block: Block, length: int, chunk: int) -> int:
-    """Rows that make about so many numbers."""
+    """The number of rows that make about `chunk` numbers."""
     return max(1, chunk // (length * (8 * block.output.shape[1] + 2 * len(block.weights) * length)))
 
 
 def _push(block: Block, rows: Behind, here: slice) -> Behind:
-    """The product at some tokens with rows that are 0 at all tokens before them."""
+    """The Jacobian at the tokens `here` times rows that are 0 at all earlier tokens."""
     count, (length, number, _) = len(block.weights), rows.shape
     groups = count // block.shared
     moved = rows if block.ahead is None else block.ahead.take(here)(rows)
@@ -102,7 +101,7 @@ def _push(block: Block, rows: Behind, here: slice) -> Behind:
 
 
 def _after(block: Block, rows: Behind, change: Float[torch.Tensor, "token row inner"], here: slice) -> Behind:
-    """O·rows + P·change at some tokens, by O and P where the block holds them."""
+    """O·rows + P·change at some tokens, by O and P if the block holds them."""
     if (made := matrices(block)) is not None:
         past, heads = (part[here] for part in made)
         return torch.baddbmm(rows @ past.mT, change, heads.mT)
@@ -134,5 +133,5 @@ def _pull(block: Block, past: Matrices, heads: Matrices, rows: Behind) -> Behind
 
 
 def _with_ones(values: Float[torch.Tensor, "head token size"]) -> Float[torch.Tensor, "head token size"]:
-    """Values with a feature that is 1, whose weighted sum is the sum of the weights."""
+    """Values with one more feature, which is 1: its weighted sum is the sum of the weights."""
     return torch.cat([values, torch.ones_like(values[..., :1])], -1)

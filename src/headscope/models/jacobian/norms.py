@@ -1,4 +1,4 @@
-"""Sizes of Jacobians: which vectors are sent through them, and how the size is read off what comes back."""
+"""Norms of Jacobians: the vectors that are multiplied with them, and how the norm follows from the products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NormReading:
-    """A norm of J read off products with some vectors: all d unit vectors, the vector of ones, or random signs.
+    """A norm of J from its products with some vectors: all d unit vectors, the vector of ones, or random signs.
 
     For random signs z, E‖Jz‖² = ‖J‖²_F (Hutchinson). The standard error of the norm is that of the mean of ‖Jz‖², by
     the delta method.
@@ -30,8 +30,8 @@ class NormReading:
 
     @classmethod
     def make(cls, norm: Norm, states: torch.Tensor, probes: int | None, seed: int = 0) -> NormReading:
-        """The reading of a norm for such states, exact without `probes`. The sum needs none, the spectral norm
-        cannot be sketched.
+        """The reading of a norm for hidden states of this size, exact without `probes`. `sum` and `mean` need no
+        probes; the spectral norm cannot be sketched.
         """
         size = states.shape[-1]
         if norm in ("sum", "mean"):
@@ -42,7 +42,7 @@ class NormReading:
         return cls(norm, signs.to(states), False)
 
     def placed(self, positions: torch.Tensor, length: int) -> Float[torch.Tensor, "row token feature"]:
-        """The vectors at each of some positions of an otherwise empty text: a row for each position and vector."""
+        """The vectors at each of some positions, with zeros at all other tokens: a row for each position and vector."""
         count, size = self.vectors.shape
         rows = self.vectors.new_zeros(len(positions), count, length, size)
         rows[torch.arange(len(positions), device=positions.device), :, positions] = self.vectors

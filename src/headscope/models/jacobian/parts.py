@@ -1,5 +1,5 @@
-"""What blocks are made of, at the hidden states that they were given: linear maps, normalisations, rotations,
-feed-forward parts.
+"""The parts of blocks, evaluated at their input hidden states: linear maps, normalisations, rotations, feed-forward
+parts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def by_head(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
-    """A tensor with an axis of features cut into heads and the features of each."""
+    """A tensor with an axis of features split into heads and the features of each."""
     return x.reshape(*x.shape[:axis], count, -1, *x.shape[axis + 1 :])
 
 
@@ -34,23 +34,23 @@ class Map:
 
     @classmethod
     def of(cls, module: Linear | Conv1D) -> Map:
-        """The map of a module, in float32 at least."""
+        """The linear map of a module, at least in float32."""
         weight, bias = module.weight.detach(), module.bias
         dtype = torch.promote_types(weight.dtype, torch.float32)
         weight = weight.T if isinstance(module, Conv1D) else weight
         return cls(weight.to(dtype), None if bias is None else bias.detach().to(dtype))
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """The map of some points."""
+        """Apply the map to some points."""
         return linear(x, self.weight, self.bias)
 
     def rows(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Map:
-        """The map with something done to the first axis of weight and bias."""
+        """The map with `change` applied to the first axis of weight and bias."""
         return Map(change(self.weight), None if self.bias is None else change(self.bias))
 
     def behind(self, module: Module) -> Map:
-        """The map of what a normalisation makes of x as one of x in units of its standard deviation, blind to a mean
-        that is taken out.
+        """The map with a preceding normalisation's weights folded in: it takes the output of `standardised`, and
+        ignores its mean if the normalisation subtracts the mean.
         """
         weight = self.weight * module.weight.detach().to(self.weight)  # type: ignore[operator]
         if not isinstance(module, LayerNorm):
@@ -60,8 +60,8 @@ class Map:
 
 
 def standardised(module: Module, x: Points) -> tuple[Points, Float[torch.Tensor, "token 1"]]:
-    """Points in units of their standard deviation (of their root mean square where there is no LayerNorm), and one
-    over it.
+    """Points divided by their standard deviation after their mean is subtracted (if the module is not a LayerNorm,
+    divided by their root mean square), and the inverse of the divisor.
     """
     if isinstance(module, LayerNorm):
         x = x - x.mean(-1, keepdim=True)
@@ -74,7 +74,7 @@ def standardised(module: Module, x: Points) -> tuple[Points, Float[torch.Tensor,
 class Normed:
     """A normalisation at some points: γ·hat + β, with the Jacobian diag(scale)·(I − 11ᵀ/d − hat·hatᵀ/d), scale = γ/σ.
 
-    The term 11ᵀ/d is only there if the mean is taken out (`centred`).
+    The term 11ᵀ/d exists only if the mean is subtracted (`centred`).
     """
 
     hat: Points
@@ -84,7 +84,7 @@ class Normed:
 
     @classmethod
     def at(cls, module: Module, x: Points) -> Normed:
-        """The normalisation of these points."""
+        """The normalisation at these points."""
         centred = isinstance(module, LayerNorm)
         hat, inverse = standardised(module, x)
         weight = module.weight.detach().to(x)  # type: ignore[operator]
@@ -92,7 +92,7 @@ class Normed:
         return cls(hat, weight * inverse, value, centred)
 
     def take(self, tokens: slice) -> Normed:
-        """Some of the points."""
+        """The normalisation at some of the points."""
         return Normed(self.hat[tokens], self.scale[tokens], self.value[tokens], self.centred)
 
     def left(self, x: Float[torch.Tensor, "token feature column"]) -> Float[torch.Tensor, "token feature column"]:
@@ -117,8 +117,8 @@ class Normed:
 
 @dataclass(frozen=True)
 class NextBlock:
-    """A normalisation folded into the maps that follow it (`Map.behind`): hat is left, with the Jacobian inverse·(I
-    − u·uᵀ), u = hat/√d.
+    """A normalisation whose weights are folded into the maps that follow it (`Map.behind`): only hat remains, with the
+    Jacobian inverse·(I − u·uᵀ), u = hat/√d.
     """
 
     inverse: Float[torch.Tensor, "token 1"]
@@ -126,12 +126,12 @@ class NextBlock:
 
     @classmethod
     def at(cls, module: Module, x: Points) -> tuple[NextBlock, Points]:
-        """What is left of the normalisation of these points, and what it gives: hat."""
+        """The remaining part of the normalisation at these points, and its output hat."""
         hat, inverse = standardised(module, x)
         return cls(inverse, hat * x.shape[-1] ** -0.5), hat
 
     def take(self, tokens: slice) -> NextBlock:
-        """Some of the points."""
+        """The normalisation at some of the points."""
         return NextBlock(self.inverse[tokens], self.unit[tokens])
 
     def __call__(self, x: Float[torch.Tensor, "*axes token row feature"]) -> Float[torch.Tensor, "*axes token row feature"]:
@@ -142,17 +142,19 @@ class NextBlock:
 
 @dataclass(frozen=True)
 class Rotation:
-    """Rotary positions: the first features of a head rotated by pairs, a feature with the one half of them later."""
+    """Rotary positions: the first features of a head are rotated in pairs. The partner of a feature is half of these
+    features further on.
+    """
 
     cos: Float[torch.Tensor, "token part"]
     sin: Float[torch.Tensor, "token part"]
 
     def take(self, tokens: slice) -> Rotation:
-        """Some of the positions."""
+        """The rotation at some of the positions."""
         return Rotation(self.cos[tokens], self.sin[tokens])
 
     def __call__(self, x: torch.Tensor, axis: int) -> torch.Tensor:
-        """A tensor rotated along its last axis as positions along another axis have it."""
+        """A tensor whose last axis is rotated by the positions along `axis`."""
         shape = (len(self.cos), *(1,) * (x.dim() - axis - 2), -1)
         cos, sin = self.cos.view(shape), self.sin.view(shape)
         part, half = x[..., : cos.shape[-1]], cos.shape[-1] // 2
@@ -162,14 +164,14 @@ class Rotation:
         return torch.cat([made, x[..., 2 * half :].expand(*made.shape[:-1], -1)], -1) if x.shape[-1] > 2 * half else made
 
     def back(self, x: torch.Tensor, axis: int) -> torch.Tensor:
-        """The same by the transposed rotation."""
+        """The same with the transposed rotation."""
         return Rotation(self.cos, -self.sin)(x, axis)
 
 
 @dataclass(frozen=True)
 class Feed:
-    """A feed-forward part down·act(up·z), or down·(act(gate·z)·(up·z)), with the Jacobian down·Σ diag(rate)·up over
-    one map or both.
+    """A feed-forward part down·act(up·z), or down·(act(gate·z)·(up·z)), with the Jacobian down·Σ diag(rate)·up, a sum
+    over one map or both.
     """
 
     ups: tuple[Float[torch.Tensor, "inner feature"], ...]
@@ -178,7 +180,7 @@ class Feed:
 
     @classmethod
     def at(cls, up: Map, activation: Callable[[torch.Tensor], torch.Tensor], down: Map, gate: Map | None, z: Points) -> tuple[Feed, Points]:
-        """The part at some points, and what it gives."""
+        """The part at some points, and its output."""
         back: Callable[[torch.Tensor], tuple[torch.Tensor]]
         value, back = torch.func.vjp(activation, (gate or up)(z))  # type: ignore[misc]
         value, slope = value.detach(), back(torch.ones_like(value))[0].detach()
@@ -188,8 +190,8 @@ class Feed:
         return cls((gate.weight, up.weight), (slope * other, value), down), down(value * other)
 
     def jacobian(self, tokens: slice) -> Float[torch.Tensor, "token feature feature"]:
-        """The Jacobian at some points. On a CPU the map up to each point is made in one and the same place, which the
-        cache holds.
+        """The Jacobian at some points. On a CPU the map up to each point is computed in one buffer, which stays in the
+        cache.
         """
         size, wide = self.down.weight.shape
         rates = [rate[tokens] for rate in self.rates]

@@ -1,10 +1,10 @@
 """Jacobians of layers by products with vectors: any layer, backwards from targets or forwards from sources.
 
-    G   within a layer: one product a target and vector, backwards
+    G   within a layer: one product per target and vector, backwards
     G*  from the input of the first layer: one product per source and vector, forwards, gives all layers and targets;
-        for a gradient of one number a target (the norms `sum` and `mean`) backwards is cheaper
+        for the gradient of one number per target (the norms `sum` and `mean`), backwards is cheaper
 
-Layers are taken one after the other, so that no more than one layer's graph exists.
+Layers are processed one after the other, so that only one layer's graph exists at a time.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Pairs(NamedTuple):
     targets: Sequence[int]
 
 
-HELD = 2**26  # numbers of the rows that are held at once: 256 MiB in float32, and as much again for what a layer makes of them
-CHUNK = 2**21  # numbers of the rows that go through a layer at once
-KNOWN = 2**24  # numbers that are made at once where the layer is a block that is known: 64 MiB in float32
+HELD = 2**26  # numbers in the rows that are held at once: 256 MiB in float32, and as much again for a layer's results
+CHUNK = 2**21  # numbers in the rows that go through a layer at once
+KNOWN = 2**24  # numbers that are computed at once if the layer is a known block: 64 MiB in float32
 
 
 class NoProductError(ModelError):
@@ -55,7 +55,7 @@ def pull(layer: Layer, rows: Rows) -> Rows:
 
 
 def push(layer: Layer, rows: Rows) -> Rows:
-    """The Jacobian of the layer times each row: from inputs on to outputs."""
+    """The Jacobian of the layer times each row: from inputs to outputs."""
     function = layer.function
     return _mapped(layer, lambda row: torch.func.jvp(function, (layer.states,), (row,))[1], rows)
 
@@ -63,7 +63,7 @@ def push(layer: Layer, rows: Rows) -> Rows:
 def _mapped(layer: Layer, product: Callable[[torch.Tensor], torch.Tensor], rows: Rows) -> Rows:
     try:
         with warnings.catch_warnings():
-            # Some operations of mixtures of experts are done row by row, which is slow and right.
+            # Some operations of mixtures of experts run row by row, which is slow but correct.
             warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
             mapped = torch.func.vmap(product, randomness=layer.randomness, chunk_size=max(1, CHUNK // rows[0].numel()))
             products: torch.Tensor = mapped(rows)
@@ -72,7 +72,7 @@ def _mapped(layer: Layer, product: Callable[[torch.Tensor], torch.Tensor], rows:
             raise
         raise NoProductError(
             f"{type(layer.module).__name__} cannot be differentiated for many vectors at once ({str(error).splitlines()[0]})",
-            "Ask for attention alone (kind A), or for other kinds",
+            "Use attention alone (kind A), or other kinds",
         ) from error
     return products.detach()
 
@@ -95,12 +95,12 @@ def forwards(
     told: Callable[[float], None] | None = None,
     beside: Callable[[int], None] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """G* of all layers [layer, source, target] and its standard errors, from sources on. Blocks that are known are made
-    use of.
+    """G* of all layers [layer, source, target] and its standard errors, forwards from sources. Known blocks go through
+    `linear`.
 
-    Of the sources of some `pairs` alone it takes as much less time as they are fewer; all others are 0, and so are
-    targets after the last one where tokens bear on later ones alone. `told` hears the share that is done. `beside` is
-    called once with the number of each layer, while its block holds O and P if it does.
+    With `pairs`, only their sources are computed, in proportionally less time. All others are 0, and in causal blocks
+    so are the targets after the last token of the pairs. `told` is called with the share that is done. `beside` is
+    called once with the number of each layer, while its block holds O and P, if it does.
     """
     found = []
     states = layers[0].states
@@ -112,7 +112,7 @@ def forwards(
     for number, some in enumerate(parts):
         rows = reading.placed(places[some], width)
         starts = places[some].repeat_interleave(len(reading.vectors)).tolist()
-        each = len(rows) / 2 if causal else len(rows)  # that reach a token, on average
+        each = len(rows) / 2 if causal else len(rows)  # rows that reach a token, on average
         steps = []
         for place, (layer, block) in enumerate(counted(upwards, told, number, len(parts))):
             with ExitStack() as stack:
@@ -135,8 +135,8 @@ def forwards(
 def backwards(
     layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = (), told: Callable[[float], None] | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer back through
-    those below it. Blocks that are known are made use of.
+    """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer backwards
+    through the layers below it. Known blocks go through `linear`.
     """
     found = []
     parts = list(_blocks(layers[0].states, len(reading.vectors) * len(layers)))
@@ -145,7 +145,7 @@ def backwards(
         start = reading.placed(targets, len(layers[0].states))
         rows = start[:0]
         for layer, block in counted(downwards, told, number, len(parts)):
-            rows = torch.cat([start, rows])  # this layer's own, which lie first in the end, and what comes down from above
+            rows = torch.cat([start, rows])  # this layer's rows first, then those of the layers above
             if isinstance(block, Block) and linear.worthwhile(block, len(rows)):
                 rows = linear.pull(block, rows, KNOWN)
             else:
@@ -156,7 +156,9 @@ def backwards(
 
 
 def counted(items: Sequence[T], told: Callable[[float], None] | None, part: int = 0, parts: int = 1) -> Iterator[T]:
-    """The items, one of several `parts` of some work; after each one `told` hears the share that is done of all."""
+    """The items of one of several `parts` of some work. After each item, `told` is called with the share of all parts
+    that is done.
+    """
     for number, item in enumerate(items, 1):
         yield item
         if told is not None:
@@ -164,8 +166,8 @@ def counted(items: Sequence[T], told: Callable[[float], None] | None, part: int 
 
 
 def _blocks(states: torch.Tensor, vectors: int, count: int | None = None) -> Iterator[torch.Tensor]:
-    """Numbers of all positions, or of so many, as many at a time as leave room for so many vectors each, and about
-    as many every time.
+    """The numbers of all positions, or of the first `count`, in groups of about equal size for which `vectors` rows per
+    position fit into memory.
     """
     length = len(states) if count is None else count
     most = max(1, HELD // (vectors * states.numel()))

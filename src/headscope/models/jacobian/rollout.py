@@ -4,11 +4,11 @@ residual alone.
 With Â = ½A + ½I, A the mean over heads, as the weights of edges from each token to those of the layer below,
 
     rollout  the share of input token i in token j of layer n: the sum over all paths from j down to i of the products
-             of their weights, Â_n·…·Â_1. All shares in a token sum to 1 (less where a model attends to something that
-             is no token)
-    maxflow  the most that can flow from token j of layer n down to input token i if weights are capacities. It is at
-             most 1, which is what leaves j, and at most what enters i from the first layer: after a few layers it
-             often is one of these two
+             of their weights, Â_n·…·Â_1. All shares in a token sum to 1 (less if a model attends to something other
+             than tokens)
+    maxflow  the maximum flow from token j of layer n down to input token i, with weights as capacities. It is at most
+             1, the capacity of the edges that leave j, and at most the capacity of the edges of the first layer that
+             enter i. After a few layers it often equals one of these two
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 def edges(attention: Attention) -> Float[torch.Tensor, "layer target source"]:
-    """Half the attention and half the token itself, in float64."""
+    """The edge weights Â: half the attention and half the identity, in float64."""
     own = torch.eye(attention.shape[-1], dtype=torch.float64, device=attention.device)
     return (attention.double().mT + own) / 2
 
 
 def rollout(attention: Attention) -> Attention:
-    """Shares of the input tokens in those of each layer."""
+    """The shares of the input tokens in the tokens of each layer."""
     shares = []
     below = torch.eye(attention.shape[-1], dtype=torch.float64, device=attention.device)
     for layer in edges(attention):
@@ -43,18 +43,19 @@ def rollout(attention: Attention) -> Attention:
 
 
 def maxflow(attention: Attention, longest: int) -> Attention:
-    """Maximum flows from the tokens of each layer to those of the input, to within 1e-12; an error for more than
+    """Maximum flows from the tokens of each layer to the input tokens, to within 1e-12; an error for more than
     `longest` tokens.
 
-    Each pair has a separate graph: time grows with the square of the layers and about the fourth power of the length.
+    Each pair has a separate graph: time grows with the square of the number of layers and about the fourth power of the
+    length.
     """
     length = attention.shape[-1]
     if length > longest:
         raise MeasureError(
-            f"the maximum flow between {length} tokens takes long for more than {longest}",
-            f"Ask for rollout instead, or allow it with longest={length}",
+            f"the maximum flow between {length} tokens takes too long: the limit is {longest} tokens",
+            f"Use rollout instead, or allow it with longest={length}",
         )
     fast = kernel("maxflow_cpu")
     if fast is None:
-        raise MeasureError("maximum flows are found by loops that numba compiles, and it is not there", "Install it with pip install numba")
+        raise MeasureError("maximum flows need numba, which is not installed", "Install it with pip install numba")
     return torch.from_numpy(fast.maximum_flows(edges(attention).cpu().numpy(), torch.get_num_threads()))

@@ -1,4 +1,4 @@
-"""The targets of known blocks, and what their Jacobians are made of.
+"""The targets of known blocks, and the parts of their Jacobians.
 
 With α the attention of target j to source i, v and k values and keys, o = Σα·v a head's output, s the scaling, the
 block's Jacobian is
@@ -6,14 +6,14 @@ block's Jacobian is
     J(i→j) = [i=j]·O + P·K·N,   K_h = α_h·(Wv_h + r_h⊗g_h) + [i=j]·s·C_h·Wq_h,
     r_h = v_h(i) − o_h(j),  g_h = s·Wk_hᵀ·q_h(j),  C_h = Σ_k α_h(j,k)·(v_h(k) − o_h(j))⊗k_h(k).
 
-O is the Jacobian at j of all that goes past the attention, P = M·Wo that of what follows its heads; with F that of the
-feed-forward part
+O is the Jacobian at j of everything that bypasses the attention, and P = M·Wo is that of everything after its heads.
+With F the Jacobian of the feed-forward part,
 
     post-LN    O = M = LN2′·(I + F)·LN1′        pre-LN    O = M = I + F·LN2′        parallel    O = I + F·LN2′, M = I
 
-C is the way through the query: every key's weight depends on x_j. N is the Jacobian at i of a normalisation ahead of
-the attention, I if there is none. With its weights and the mean it takes out folded into Wq, Wk and Wv it is (I −
-u·u′)/σ, u = hat/√d. With rotary positions g depends on i as well, g_h = s·Wk_hᵀ·R(i)′·q_h(j), where q and k are
+C is the path through the query: the weight of every key depends on x_j. N is the Jacobian at i of a normalisation ahead
+of the attention, I if there is none. With its weights and the subtraction of the mean folded into Wq, Wk and Wv, it is
+(I − u·u′)/σ, u = hat/√d. With rotary positions g depends on i as well, g_h = s·Wk_hᵀ·R(i)′·q_h(j), where q and k are
 rotated, and C·Wq becomes C·R(j)·Wq.
 """
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
     Matrices = Float[torch.Tensor, "target feature feature"]
 
-_HELD = "matrices"  # where a block holds O and P
-# Numbers that are held at once for a block of targets: 32 MiB in float32, of which much stays in the cache; a GPU wants
-# to be kept busy.
+_HELD = "matrices"  # the attribute of a block that holds O and P
+# Numbers that are held at once for a group of targets: 32 MiB in float32, much of which stays in the cache. A GPU needs
+# more to be kept busy.
 HELD, GPU_HELD = 2**23, 2**25
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Some targets of a block: where they stand, and what of the attention belongs to them.
+    """Some targets of a block: their positions, and their part of the attention.
 
-    `queries` are s·q as keys before their rotation meet them; without rotation the same for all sources, and there
-    once.
+    `queries` are s·q, ready to be multiplied by keys before their rotation. Without rotation they are the same for all
+    sources and stored once.
     """
 
     block: Block
@@ -57,7 +57,7 @@ class Targets:
 
     @classmethod
     def of(cls, block: Block, tokens: slice) -> Targets:
-        """The targets at such tokens."""
+        """The targets at these tokens."""
         rest = block.values.transpose(0, 1)[None] - block.heads[:, tokens].transpose(0, 1)[:, None]
         queries = block.scaling * block.queries[:, tokens].transpose(0, 1)[:, None]
         queries = queries if block.turn is None else block.turn.back(queries, 1)
@@ -65,29 +65,29 @@ class Targets:
 
     @property
     def own(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Where a pair of a target and a source is a pair of the same token."""
+        """The indices of the pairs whose target and source are the same token."""
         here = torch.arange(len(self.weights), device=self.weights.device)
         return here, here + self.tokens.start
 
     def by_head(self, x: torch.Tensor, *axes: int) -> torch.Tensor:
-        """A tensor with axes of features cut into heads, the last axis first."""
+        """A tensor with axes of features split into heads. The last axis must be given first."""
         for axis in axes:
             x = by_head(x, axis, self.weights.shape[-1])
         return x
 
     def slopes(self) -> Float[torch.Tensor, "target #source head feature"]:
-        """What each head asks of sources: its g."""
+        """The vector g of each head."""
         return torch.einsum("tshk,hkd->tshd", self.queries, self.by_head(self.block.key.weight, 0))
 
     def covariances(self) -> Float[torch.Tensor, "target head size size"]:
-        """s·C of each head, as queries before their rotation meet it: the covariance of values and keys under its
-        attention.
+        """s·C of each head, ready to be multiplied by queries before their rotation: the covariance of values and keys
+        under the head's attention.
         """
         found = torch.einsum("tshv,hsk->thvk", self.weights[..., None] * self.rest, self.block.scaling * self.block.keys)
         return found if self.block.turn is None else self.block.turn.take(self.tokens).back(found, 0)
 
     def after(self) -> tuple[Matrices, Float[torch.Tensor, "target feature inner"]]:
-        """O and P, of what the block holds if it does (`held`)."""
+        """O and P, from the block if it holds them (`held`)."""
         block = self.block
         if (made := matrices(block)) is not None:
             past, heads = made
@@ -110,12 +110,12 @@ class Targets:
         return past[:, 0], (ones if block.parallel else past)[:, 0] @ block.out.weight
 
     def through(self) -> Float[torch.Tensor, "target source inner feature"]:
-        """α·(Wv + r⊗g) of all heads, one under the other."""
+        """α·(Wv + r⊗g) of all heads, stacked."""
         inner = self.by_head(self.block.value.weight, 0) + self.rest[..., None] * self.slopes()[..., None, :]
         return (self.weights[..., None, None] * inner).flatten(2, 3)
 
     def itself(self) -> Targets:
-        """Each target with itself for its only source."""
+        """Each target with itself as its only source."""
         (here, own), queries = self.own, self.queries
         queries = queries if queries.shape[1] == 1 else queries[here, own][:, None]
         return Targets(self.block, self.tokens, self.weights[here, own][:, None], self.rest[here, own][:, None], queries)
@@ -129,13 +129,13 @@ class Targets:
 
 
 def matrices(block: Block) -> tuple[Matrices, Float[torch.Tensor, "target feature inner"]] | None:
-    """O and P of all targets, if the block holds them."""
+    """O and P of all targets if the block holds them, otherwise None."""
     return block.__dict__.get(_HELD)
 
 
 @contextmanager
 def held(block: Block) -> Iterator[tuple[Matrices, Float[torch.Tensor, "target feature inner"]]]:
-    """O and P of all targets, which all that is asked of the block meanwhile makes use of."""
+    """Compute O and P of all targets and keep them in the block within the context, where all computations use them."""
     if (made := matrices(block)) is not None:
         yield made
         return
@@ -148,7 +148,7 @@ def held(block: Block) -> Iterator[tuple[Matrices, Float[torch.Tensor, "target f
 
 
 def targets_of(block: Block, norm: Norm = "frobenius") -> Iterator[Targets]:
-    """The targets, as many at a time as memory allows."""
+    """The targets, in groups that fit into memory."""
     length, size = block.output.shape
     each = size * (block.feed.down.weight.shape[1] + 6 * size + length * (2 * size if norm == "spectral" else 8))
     step = max(1, (HELD if block.output.device.type == "cpu" else GPU_HELD) // each)

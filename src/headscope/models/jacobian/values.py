@@ -1,11 +1,10 @@
-"""What attention carries rather than how much of it there is (Kobayashi et al. 2020): the norms of weighted,
-transformed values.
+"""The norms of the weighted, transformed values that attention carries (Kobayashi et al. 2020).
 
     f_h(x) = (x·Wv_h + bv_h)·Wo_h,   norms(i,j) = ‖Σ_h α_h(j,i)·f_h(x_i)‖,   of a single head α_h(j,i)·‖f_h(x_i)‖
 
-A head's values are read where they are attended to, so that normalisations before them and shared heads need no
-care. Its output projection is the linear map that was given what the heads gave. Both put together must give what
-that map gave: nothing is known by name.
+A head's values are read in the attention call, so that normalisations before them and shared heads need no special
+treatment. Its output projection is the linear map whose input is the output of the heads. Values and projection
+together must reproduce the output of that map. No part is found by its name.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class _Product:
     made: Float[torch.Tensor, "token feature"]
 
     def vectors(self, weights: Weights, values: Float[torch.Tensor, "head source size"]) -> Vectors | None:
-        """What f gives for each head, in float64, if this is the output projection of heads with such weights and
-        values.
+        """The vectors f of each head, in float64, if this is the output projection of heads with these weights and
+        values; otherwise None.
         """
         width = len(weights) * values.shape[-1]
         if self.given.shape != (weights.shape[1], width) or not _near((weights @ values).transpose(0, 1).flatten(1), self.given):
@@ -65,8 +64,8 @@ def _near(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def value_norms(model: Model, text: Encoded) -> Float[np.ndarray, "site head source target"]:
-    """How much each head carries from each token to each other, in a text: ‖α·f(x)‖. Of an encoder-decoder, by its
-    encoder.
+    """The norms ‖α·f(x)‖ of what each head carries from each token of a text to each other one. For an encoder-decoder,
+    in its encoder.
     """
     return each(model, model.inputs([text]), by_head).cpu().numpy()
 
@@ -78,8 +77,8 @@ def by_head(weights: Weights, vectors: Vectors) -> Float[torch.Tensor, "head sou
 
 
 def together(weights: Weights, vectors: Vectors) -> Float[torch.Tensor, "source target"]:
-    """The norms of what all heads carry together: a quadratic form in the weights, by the products of a source's
-    vectors.
+    """The norms of what all heads carry together: a quadratic form in the weights, computed from the products of a
+    source's vectors.
     """
     products = torch.einsum("hsf,gsf->shg", vectors, vectors)
     along = weights.permute(2, 1, 0)  # [source, target, head]
@@ -90,8 +89,8 @@ def together(weights: Weights, vectors: Vectors) -> Float[torch.Tensor, "source 
 def each(
     model: Model, inputs: Mapping[str, torch.Tensor], reading: Callable[[Weights, Vectors], torch.Tensor]
 ) -> Float[torch.Tensor, "site *axes"]:
-    """A reading of weights and vectors, in float64, for the sites of the first kind. No more than a layer's are held
-    at once, but for models whose attention is had from outputs alone.
+    """A reading of weights and vectors, in float64, for each site of the first kind. Only one layer's are held at once,
+    except for models whose attention is read from their outputs.
     """
     model.require_plain_weights("norms of values")
     wanted = [number for number, site in enumerate(model.sites) if site.kind == model.sites[0].kind]
@@ -102,8 +101,8 @@ def each(
     )
     if len(found) < len(wanted):
         raise MeasureError(
-            f"{type(model.network).__name__} has no linear map that takes what the heads of layer {len(found) + 1} give as it is",
-            "Norms of values need one: ask for other kinds, such as A or rollout",
+            f"{type(model.network).__name__} has no linear map whose input is the output of the heads of layer {len(found) + 1}",
+            "Norms of values need one: use other kinds, such as A or rollout",
         )
     return torch.stack(found)
 
@@ -114,8 +113,8 @@ def output_projections(
     wanted: frozenset[int],
     reading: Callable[[torch.nn.Linear | Conv1D, Weights, Vectors], T],
 ) -> list[T]:
-    """Readings of the output projection of each wanted site, of its weights and vectors in float64, up to the first
-    site without an output projection; from the calls of an attention function over one text.
+    """A reading of the output projection, weights and vectors (in float64) of each wanted site, from the attention
+    calls of one text. The list ends before the first site without an output projection.
     """
     found: list[T] = []
     last: list[tuple[torch.Tensor, torch.Tensor]] = []  # weights and values that wait for their output projection
@@ -141,8 +140,8 @@ def output_projections(
 def _output(
     model: Model, inputs: Mapping[str, torch.Tensor], wanted: frozenset[int], reading: Callable[[Weights, Vectors], torch.Tensor]
 ) -> list[torch.Tensor]:
-    """The same where attention is had from outputs alone: values are what a linear map gave whose weighted sum
-    another was given.
+    """The same for models whose attention is read from their outputs: values are the output of a linear map whose
+    weighted sum is the input of another.
     """
     products: list[_Product] = []
     with ExitStack() as hooks:
@@ -169,7 +168,7 @@ def _fitting(weights: Weights, pairs: Iterator[tuple[_Product, _Product]]) -> It
 
 
 def _watch(network: torch.nn.Module, look: Callable[[_Product], None], hooks: ExitStack) -> None:
-    """Have `look` shown every call of a linear map."""
+    """Call `look` with every call of a linear map until `hooks` is closed."""
 
     def hook(module: torch.nn.Linear | Conv1D, args: tuple[Any, ...], made: torch.Tensor) -> None:
         look(_Product(module, args[0].flatten(0, -2), made.flatten(0, -2)))

@@ -1,7 +1,7 @@
-"""Adapters of PEFT (LoRA and others): loaded onto their base model, and merged into its weights.
+"""PEFT adapters (LoRA and others): loaded onto their base model and merged into its weights.
 
-An adapter is always merged before a model is read. Code that takes a layer's weights would otherwise see those of the
-base model alone.
+An adapter is always merged before a model is measured. Otherwise, code that reads the weights of a layer would see only
+those of the base model.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _SAVED = "Name the folder that PEFT's save_pretrained wrote"
 
 
 def base_of(folder: Path) -> str:
-    """The name of an adapter's base model; an error if the folder does not hold an adapter that can be read."""
+    """The name of an adapter's base model; an error if the folder does not contain an adapter that can be read."""
     config = read_json(folder / CONFIG)
     if find_spec("peft") is None:
-        raise ModelError(f"{folder} holds an adapter, which peft is needed to read", "pip install 'headscope[peft]'")
-    if config.get("megatron_config"):  # which names a module to be imported
+        raise ModelError(f"{folder} contains an adapter, and peft is needed to read it", "pip install 'headscope[peft]'")
+    if config.get("megatron_config"):  # it names a module to import
         raise ModelError(f"{folder / CONFIG} needs custom code", "Use an adapter that PEFT reads without it")
     ranks = [config.get("r"), *(pattern if isinstance(pattern := config.get("rank_pattern"), dict) else {}).values()]
     if any(isinstance(rank, int) and rank > _LARGEST_RANK for rank in ranks):
-        raise ModelError(f"{folder / CONFIG} asks for a rank of more than {_LARGEST_RANK:,}", _SAVED)
+        raise ModelError(f"{folder / CONFIG} sets a rank of more than {_LARGEST_RANK:,}", _SAVED)
     if not (folder / WEIGHTS).is_file():
-        raise ModelError(f"{folder} holds an adapter without {WEIGHTS}", "Save it with safe_serialization=True")
+        raise ModelError(f"{folder} contains an adapter without {WEIGHTS}", "Save it with safe_serialization=True")
     name = config.get("base_model_name_or_path")
     if not isinstance(name, str) or not name.strip():
-        raise ModelError(f"{folder / CONFIG} names no base model", "Write its folder into it as base_model_name_or_path")
+        raise ModelError(f"{folder / CONFIG} does not name a base model", "Add its folder as base_model_name_or_path")
     return name
 
 
@@ -62,12 +62,12 @@ class Adapter:
 
     @property
     def origin(self) -> dict[str, str]:
-        """What a signature says of it."""
+        """The part of a signature that describes the adapter."""
         return {"base": title(self.base), "adapter": title(str(self.folder.resolve()))}
 
     @cached_property
     def shapes(self) -> dict[str, list[int]]:
-        """The shapes of its tensors, by their names in the base model."""
+        """The shapes of the adapter's tensors, by their names in the base model."""
         try:
             with safe_open(self.folder / WEIGHTS, framework="pt") as file:
                 return {name.removeprefix(_PREFIX): list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
@@ -75,8 +75,8 @@ class Adapter:
             raise ModelError(f"{self.folder / WEIGHTS} is not a valid safetensors file ({first_line(error)})", _SAVED) from None
 
     def choose_class(self, name: str, config: PretrainedConfig, head: bool) -> tuple[Any, Objective | None, PreTrainedModel]:
-        """The class to load the base model with, what it predicts, and its skeleton: the first one that has all
-        modules that the adapter changes.
+        """The class to load the base model with, what it predicts, and its skeleton without weights. The first class
+        that has all modules that the adapter changes is chosen.
         """
         task = str(read_json(self.folder / CONFIG).get("task_type"))
         sizes = [shape[0] for key, shape in self.shapes.items() if key.endswith(_CLASSIFIERS)]
@@ -103,14 +103,14 @@ class Adapter:
         )
 
     def merge_into(self, network: PreTrainedModel) -> PreTrainedModel:
-        """The base model with the adapter merged into its weights."""
+        """Merge the adapter into the weights of the base model, and return the model."""
         from peft import PeftConfig, PeftModel, get_peft_model_state_dict
 
         target = self._target(network)
         assert target is not None
         _require_merging(str(self.folder), [PeftConfig.from_pretrained(str(self.folder))])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is missing is found below
+            warnings.simplefilter("ignore")  # missing weights are detected below
             loaded = get_peft_model_state_dict(PeftModel.from_pretrained(target, str(self.folder), is_trainable=False))
         with safe_open(self.folder / WEIGHTS, framework="pt") as file:
             if missing := sorted(loaded.keys() - file.keys()):
@@ -122,11 +122,11 @@ class Adapter:
         return network
 
     def gives(self, key: str) -> bool:
-        """Whether a weight of the base model, such as that of a new head, is in the adapter."""
+        """Whether the adapter contains a weight of the base model, such as that of a new head."""
         return key in self.shapes
 
     def _modules(self) -> Iterator[str]:
-        """The modules that it changes."""
+        """The paths of the modules that the adapter changes."""
         for key in self.shapes:
             parts = key.split(".")
             marks = [number for number, part in enumerate(parts) if part.startswith(("lora_", "ia3_", "hada_", "lokr_", "oft_", "vera_"))]
@@ -142,7 +142,7 @@ class Adapter:
 
 
 def tuner_layers(network: torch.nn.Module) -> dict[str, torch.nn.Module]:
-    """The layers that PEFT put into a model, by their paths; none inside another."""
+    """The layers that PEFT inserted into a model, by path; not those inside another one."""
     layers: dict[str, torch.nn.Module] = {}
     for path, module in network.named_modules():
         if type(module).__module__.startswith("peft.") and not any(path.startswith(f"{outer}.") for outer in layers):
@@ -151,7 +151,7 @@ def tuner_layers(network: torch.nn.Module) -> dict[str, torch.nn.Module]:
 
 
 def origin_of_adapters(network: Any) -> dict[str, str]:
-    """What a signature says of the adapters that are active in a model in memory; nothing if there are none."""
+    """The part of a signature that describes the active adapters of a model in memory; empty if it has none."""
     configs = getattr(network, "peft_config", None)
     if not configs:
         return {}
@@ -164,7 +164,7 @@ def origin_of_adapters(network: Any) -> dict[str, str]:
 
 
 def merge_adapters(name: str, network: PreTrainedModel) -> None:
-    """Merge the active adapters of a model into its weights, and take PEFT's layers out of it."""
+    """Merge the active adapters of a model into its weights, and remove PEFT's layers."""
     with torch.no_grad():
         for path, layer in tuner_layers(network).items():
             parent, _, attribute = path.rpartition(".")
@@ -176,8 +176,8 @@ def merge_adapters(name: str, network: PreTrainedModel) -> None:
 
 
 def _merged(name: str, layer: Any) -> torch.nn.Module:
-    """The layer that PEFT wrapped, with what is active of its adapters."""
-    if hasattr(layer, "unload_and_optionally_merge_module"):  # a layer that was trained whole, such as a new head
+    """The layer that PEFT wrapped, with its active adapters merged."""
+    if hasattr(layer, "unload_and_optionally_merge_module"):  # a layer that was trained in full, such as a new head
         module: torch.nn.Module = layer.unload_and_optionally_merge_module(merge=True, safe_merge=False, adapter_names=None)
         return module
     if not hasattr(layer, "get_base_layer") or not hasattr(layer, "merge"):
@@ -191,7 +191,7 @@ def _merged(name: str, layer: Any) -> torch.nn.Module:
 
 
 def _require_merging(name: str, configs: Iterable[Any]) -> None:
-    """Refuse adapters that are no change of weights, such as prompts."""
+    """Refuse adapters that do not change weights, such as prompts."""
     for config in configs:
         if config.is_prompt_learning or str(getattr(config.peft_type, "value", config.peft_type)) == "ADAPTION_PROMPT":
             raise _unmergeable(name, str(getattr(config.peft_type, "value", config.peft_type)))

@@ -1,4 +1,4 @@
-"""The last steps of loading a model of any kind: what is checked in memory, and the sites of its attention."""
+"""The last steps of loading any model: checks in memory, and finding its attention sites."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 
 def check_network(name: str, network: PreTrainedModel, tokenizer: Any, remedy: str) -> None:
-    """Refuse weights that are not here, on several devices, no numbers, or of another type than is measured, and a
-    tokenizer that does not belong to them; `remedy` says how to give the right one.
+    """Refuse weights that are not in memory, on several devices, not finite, or of an unsupported type, and a tokenizer
+    that does not belong to them. `remedy` says how to give the right tokenizer.
     """
     if any(tensor.is_meta for tensor in network.parameters()):
         raise ModelError(
@@ -47,11 +47,11 @@ def check_network(name: str, network: PreTrainedModel, tokenizer: Any, remedy: s
 
 
 def redraw(name: str, network: PreTrainedModel, seed: int | None) -> None:
-    """Redraw the weights by a seed, if one is given."""
+    """Redraw the weights by this seed; do nothing if it is None."""
     if seed is None:
         return
     if (kind := quantisation(network)) is not None:
-        raise ModelError(f"{name} is quantised ({kind}), so that its weights cannot be redrawn", "Use the whole model")
+        raise ModelError(f"{name} is quantised ({kind}), so its weights cannot be redrawn", "Use the unquantised model")
     randomise(network, seed)
 
 
@@ -63,7 +63,7 @@ def assemble(
     origin: Mapping[str, str],
     pruned: dict[str, Any] | None = None,
 ) -> Model:
-    """The model with its sites found; `objective` is None for a model that is to predict nothing."""
+    """The model with its attention sites; `objective` is None for a model that is not used for predictions."""
     body = network.base_model
     with quietly():
         sites, capture = find_sites(body)

@@ -1,4 +1,4 @@
-"""Reading a checkpoint from a folder, a GGUF file or the hub. Safetensors or GGUF only, no remote code."""
+"""Loading a checkpoint from a folder, a GGUF file or the hub. Safetensors or GGUF only, no remote code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoadedCheckpoint:
-    """A model as it was read: its network, its tokenizer, what it predicts, which heads it lacks, and its origin."""
+    """A loaded checkpoint: its network, its tokenizer, what it predicts, which heads were cut out of it, and its
+    origin.
+    """
 
     network: PreTrainedModel
     tokenizer: Any
@@ -37,7 +39,7 @@ class LoadedCheckpoint:
 
 
 def read_checkpoint(name: str, source: ModelSource, dtype: torch.dtype, head: bool, device: torch.device | None) -> LoadedCheckpoint:
-    """The checkpoint at a place; with `head` with what it predicts with. `device` is None where accelerate chooses."""
+    """Load the checkpoint at `source`, with its prediction head if `head`. `device` is None if accelerate chooses."""
     options = source.options()
     adapter = None if source.adapter is None else Adapter(source.adapter, source.gguf or source.place)
     header = None if source.gguf is None else gguf.read_header(Path(source.place, source.gguf))
@@ -56,8 +58,7 @@ def read_checkpoint(name: str, source: ModelSource, dtype: torch.dtype, head: bo
     if pruned is not None:
         network, info = load_whole(skeleton, source.place, config, dtype, pruned)
     else:
-        # Where attention cannot be switched later, maps are available only if the model was loaded with eager
-        # attention.
+        # If attention cannot be switched later, maps are available only if the model was loaded with eager attention.
         attention = {} if skeleton._can_set_attn_implementation() else {"attn_implementation": "eager"}
         how = {**attention, **options, **_device_map(config, device)}
         how |= {"use_safetensors": True} if header is None else gguf.unpacking()
@@ -82,15 +83,13 @@ def _config(source: ModelSource, options: dict[str, Any]) -> Any:
 
 
 def continues_texts(name: str, source: ModelSource) -> bool:
-    """Whether the configuration of a checkpoint says that it is a decoder's, with what it predicts next tokens with."""
+    """Whether a checkpoint, by its configuration, is a decoder with a head that predicts next tokens."""
     config = _config(source, source.options())
     return objective_of(name, config)[1] == "causal" and not config.is_encoder_decoder
 
 
 def _class_without_head(name: str, config: Any) -> Any:
-    """The class to load a model with that is to predict nothing. Quantised weights can be read only by the class that
-    they were saved by.
-    """
+    """The class that loads a model without its head. Quantised weights can be read only by their own class."""
     if getattr(config, "quantization_config", None):
         with suppress(ModelError):
             return objective_of(name, config)[0]
@@ -105,14 +104,16 @@ def tokenizer_at(name: str, source: ModelSource, options: dict[str, Any]) -> Any
 
 
 def _device_map(config: Any, device: torch.device | None) -> dict[str, Any]:
-    """The option that places weights. Quantised ones are placed while they are loaded, others moved afterwards."""
+    """The option that places weights on devices. Quantised weights are placed while they are loaded, others are moved
+    afterwards.
+    """
     if device is None:
-        return {"device_map": "sequential"}  # which fills one device before it takes the next; `auto` takes all alike
+        return {"device_map": "sequential"}  # fills one device before the next; `auto` would fill all evenly
     quantised = getattr(config, "quantization_config", None) is not None
     return {"device_map": {"": device}} if quantised and device.type != "cpu" else {}
 
 
 def _missing(adapter: Adapter, network: PreTrainedModel, missing: Any, head: bool) -> set[str]:
-    """The weights that neither the base model nor the adapter has; without `head` only those of the body."""
+    """The weights that neither the base model nor the adapter contains; without `head`, only those of the body."""
     body = "" if network.base_model is network else f"{network.base_model_prefix}."
     return {key for key in missing if not adapter.gives(key) and (head or key.startswith(body))}

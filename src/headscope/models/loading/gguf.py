@@ -1,4 +1,4 @@
-"""GGUF files: transformers unpacks their weights into plain numbers; what they were stored as is kept as a name."""
+"""GGUF files: transformers unpacks their weights into plain numbers; the name of their stored type is kept."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class GgufFile(NamedTuple):
-    """What the header of a GGUF file says."""
+    """Facts from the header of a GGUF file."""
 
     quantisation: str  # the type that most weights are stored as: Q4_1, Q8_0, F16
-    numbers: int  # weights in all
+    numbers: int  # the number of weights
 
 
 def read_header(path: Path) -> GgufFile:
     """The header of a GGUF file; an error if the packages to read one are missing, or if it is damaged."""
     if missing := [package for package in ("gguf", "accelerate") if find_spec(package) is None]:
-        raise ModelError(f"{path} is a GGUF file, which {missing[0]} is needed to read", "pip install 'headscope[gguf]'")
+        raise ModelError(f"{path} is a GGUF file, and {missing[0]} is needed to read it", "pip install 'headscope[gguf]'")
     from gguf import GGMLQuantizationType
     from transformers.integrations.gguf.reader import GgufHeader
 
@@ -45,7 +45,7 @@ def read_header(path: Path) -> GgufFile:
 
 
 def complete_config(config: PretrainedConfig) -> None:
-    """Add what the file does not say: the class with a head. Models in GGUF files are language models, as a rule."""
+    """Add the class with a head, which the file does not name. Models in GGUF files are usually language models."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
     name = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type)
@@ -62,7 +62,7 @@ def unpacking() -> dict[str, Any]:
 
 @contextmanager
 def without_progress_bar() -> Iterator[None]:
-    """Without the bar of unpacking, which transformers shows even where its bars are switched off."""
+    """Hide the progress bar of unpacking, which transformers shows even if its progress bars are switched off."""
     from transformers import modeling_gguf_pytorch_utils as module
 
     bar = module.tqdm

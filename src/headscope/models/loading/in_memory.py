@@ -1,4 +1,4 @@
-"""Models that are in memory already: of transformers, PEFT or sentence_transformers, or in a pipeline."""
+"""Models that are already in memory: of transformers, PEFT or sentence_transformers, or in a pipeline."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 @dataclass(frozen=True)
 class ModelInMemory:
-    """A network and its tokenizer as they were given. Nothing of them is changed: `load` gives a copy that shares the
-    weights.
-    """
+    """A network and its tokenizer as given. Neither is ever changed: `load` returns a copy that shares the weights."""
 
     network: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
@@ -44,10 +42,10 @@ class ModelInMemory:
 
     @classmethod
     def of(cls, given: object, tokenizer: object = None) -> Self:
-        """What was given as a model, by its type; an error that names the type if it is none of those accepted."""
+        """The model in `given`, which may be of any accepted type; for other types, an error that names the type."""
         if isinstance(given, tuple | list):
             if len(given) != 2 or tokenizer is not None:
-                raise ModelError(f"a {type(given).__name__} of {len(given)} things is not a model", ACCEPTED)
+                raise ModelError(f"a {type(given).__name__} of {len(given)} elements is not a model", ACCEPTED)
             given, tokenizer = given
         network, beside = _parts(given)
         origin = {"object": type(given).__name__, **origin_of_adapters(network)}
@@ -59,7 +57,9 @@ class ModelInMemory:
         return cls(network, _tokenizer(network, name, beside if tokenizer is None else tokenizer), name, origin)
 
     def load(self, head: bool = False, random: int | None = None, device: str | None = None) -> Model:
-        """The model, ready to be looked at; with `head` able to predict, with `random`, a seed, untrained."""
+        """The model, ready to be measured; with its prediction head if `head`, with redrawn weights if `random` is a
+        seed.
+        """
         self._require_device(device)
         objective = self._objective() if head else None
         check_reads_text(self.name, self.network)
@@ -93,7 +93,9 @@ class ModelInMemory:
 
 
 def _parts(given: Any) -> tuple[Any, Any]:
-    """The network and the tokenizer in a pipeline or a model of sentence_transformers; else what was given, alone."""
+    """The network and the tokenizer of a pipeline or of a sentence_transformers model; for other types, `given` and
+    None.
+    """
     if _is_a(given, "transformers", "Pipeline"):
         return given.model, given.tokenizer
     if _is_a(given, "sentence_transformers", "SentenceTransformer"):
@@ -104,7 +106,9 @@ def _parts(given: Any) -> tuple[Any, Any]:
 
 
 def _is_a(given: object, package: str, name: str) -> bool:
-    """Whether something is of a class of a package that need not be installed."""
+    """Whether an object has a class of this package and name, or one derived from it. The package need not be
+    installed.
+    """
     return any(kind.__name__ == name and kind.__module__.partition(".")[0] == package for kind in type(given).__mro__)
 
 
@@ -114,7 +118,9 @@ def _kind(given: object) -> str:
 
 
 def _tokenizer(network: PreTrainedModel, name: str, given: Any) -> PreTrainedTokenizerBase:
-    """The tokenizer that was given, or by name that of a folder; without one that of the folder the network is from."""
+    """The given tokenizer, or the one in the given folder; if none is given, the one in the folder that the network was
+    loaded from.
+    """
     if isinstance(given, PreTrainedTokenizerBase):
         return given
     if given is not None and not isinstance(given, str | Path):
@@ -134,6 +140,6 @@ def _tokenizer(network: PreTrainedModel, name: str, given: Any) -> PreTrainedTok
     if given is not None:
         raise ModelError(f"{str(given)[:200]} is not a folder with a tokenizer", "Give the tokenizer itself: (model, tokenizer)")
     raise ModelError(
-        f"{type(network).__name__} is given without its tokenizer, and {name!r} is no folder here that has one",
+        f"{type(network).__name__} is given without its tokenizer, and {name!r} is not a local folder that has one",
         "Give both: hs.load(model, tokenizer), or (model, tokenizer) wherever a model is expected",
     )

@@ -1,4 +1,4 @@
-"""Where a named model is: an embedded one, a folder, an adapter, a GGUF file, or the hub."""
+"""The place of a named model: an embedded one, a folder, an adapter, a GGUF file, or the hub."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from headscope.errors import ModelError
 from headscope.models import EMBEDDED, MODEL_HELP
 from headscope.models.folder import check_folder, read_any_json
 
-_MODULES = "modules.json"  # what sentence_transformers writes: the parts of a model, and the folders they are in
+_MODULES = "modules.json"  # written by sentence_transformers: the parts of a model and their folders
 
 
 class ModelSource(NamedTuple):
-    """Where a model is loaded from: a folder or a hub id, and whether only from this disk."""
+    """The place to load a model from: a folder or a hub id. If `local`, it is loaded only from this disk."""
 
     place: str
     local: bool
-    gguf: str | None = None  # the file in the folder that holds the weights, if that is a GGUF file
-    adapter: Path | None = None  # the folder of an adapter, where `place` is its base model
+    gguf: str | None = None  # the GGUF file in the folder, if the weights are in one
+    adapter: Path | None = None  # the folder of an adapter, if `place` is its base model
 
     def options(self) -> dict[str, Any]:
         """The options of transformers' loading functions. A hub model is requested once, without retries."""
@@ -31,7 +31,7 @@ class ModelSource(NamedTuple):
 
 
 def locate(name: str) -> ModelSource:
-    """Where to load a model of this name from."""
+    """The place to load the model of this name from."""
     if name in EMBEDDED:
         return ModelSource(str(files("headscope.models") / name), True)
     path = Path(name).expanduser()
@@ -53,13 +53,15 @@ def locate(name: str) -> ModelSource:
 
 
 def _in_folder(folder: Path) -> ModelSource:
-    """The model in a folder: a checkpoint, the Transformer of a sentence_transformers model, or an adapter."""
+    """The place of the model in a folder: a checkpoint, the Transformer of a sentence_transformers model, or an
+    adapter.
+    """
     if (folder / "adapter_config.json").exists():
         from headscope.models.loading.adapter import base_of
 
         base = _base(folder, base_of(folder))
         if base.adapter is not None:
-            raise ModelError(f"{folder} holds an adapter of another adapter, {base.adapter}", "Merge that into its base model first")
+            raise ModelError(f"{folder} contains an adapter of another adapter, {base.adapter}", "Merge that into its base model first")
         return base._replace(adapter=folder)
     if not (folder / "config.json").exists() and (folder / _MODULES).is_file():
         folder = _transformer(folder)
@@ -68,7 +70,7 @@ def _in_folder(folder: Path) -> ModelSource:
 
 
 def _base(folder: Path, name: str) -> ModelSource:
-    """Where an adapter's base model is. It is named by a file and not by the user, so that nothing is downloaded."""
+    """The place of an adapter's base model. A file names the base model, not the user, so nothing is downloaded."""
     places = [Path(name).expanduser(), folder / name]
     for place in places:
         if kind_of(place) in ("folder", "file"):
@@ -78,13 +80,13 @@ def _base(folder: Path, name: str) -> ModelSource:
     if not any(str(place).startswith(("/", ".")) for place in places[:1]) and name.count("/") < 2:
         try:
             cached = isinstance(try_to_load_from_cache(name, "config.json"), str)
-        except ValueError:  # no hub id
+        except ValueError:  # not a hub id
             cached = False
         if cached:
             return ModelSource(name, False)
     raise ModelError(
-        f"{folder} holds an adapter of {name}, which is neither a folder here nor in the local cache",
-        "Download the base model, or write its folder into adapter_config.json as base_model_name_or_path",
+        f"{folder} contains an adapter of {name}, which is neither a folder here nor in the local cache",
+        "Download the base model, or add its folder to adapter_config.json as base_model_name_or_path",
     )
 
 
@@ -97,13 +99,15 @@ def _transformer(folder: Path) -> Path:
         paths = []
     inside = [folder / path for path in paths if path and (folder / path).resolve().is_relative_to(folder.resolve())]
     if not inside or not inside[0].is_dir():
-        raise ModelError(f"{folder / _MODULES} names no Transformer in the folder", "Name the folder that sentence_transformers saved")
+        raise ModelError(
+            f"{folder / _MODULES} does not name a Transformer in the folder", "Name the folder that sentence_transformers saved"
+        )
     return inside[0]
 
 
 def _cached_or_reachable(name: str) -> bool:
-    """True if a hub model lies in the local cache; False if it must be fetched and the hub has it. Asked once,
-    without retries.
+    """True if a hub model is in the local cache, False if it must be downloaded and the hub has it; otherwise an error.
+    The hub is asked once, without retries.
     """
     if isinstance(try_to_load_from_cache(name, "config.json"), str):
         return True

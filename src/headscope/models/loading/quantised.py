@@ -1,4 +1,4 @@
-"""Quantised models: which can be read here, how a signature names them, and the plain tensors that they hold."""
+"""Quantised models: which can be read, how signatures describe them, and the plain tensors that store them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def require_readable(name: str, config: Mapping[str, Any]) -> None:
     if method not in READ:
         raise ModelError(
             f"{name} is quantised by {method}, which headscope does not read",
-            f"Use the whole model, or one quantised by {' or '.join(READ)}",
+            f"Use the unquantised model, or one quantised by {' or '.join(READ)}",
         )
     if method == "bitsandbytes" and not torch.cuda.is_available():
-        raise ModelError(f"{name} is quantised by bitsandbytes, which needs CUDA, and there is none here", "Use the whole model")
+        raise ModelError(f"{name} is quantised by bitsandbytes, which needs CUDA, and CUDA is not available", "Use the unquantised model")
     if find_spec(method) is None:
         raise ModelError(f"{name} is quantised by {method}, which is not installed", READ[method])
 
 
 def quantisation(network: PreTrainedModel) -> str | None:
-    """How the weights that a model computes with are quantised, as in `torchao-Int8WeightOnlyConfig`; None if they are
-    plain numbers.
+    """The quantisation of a model's weights in memory, as in `torchao-Int8WeightOnlyConfig`; None if they are plain
+    floating-point numbers.
     """
     kinds = {type(tensor).__name__ for tensor in network.parameters() if not is_plain(tensor)}
     if not kinds:
@@ -68,7 +68,7 @@ def _method(settings: Any) -> str | None:
 
 
 def _scheme(settings: Any) -> list[str]:
-    """The scheme within a method, as far as the configuration says: int8, int4, nf4."""
+    """The scheme within a method, as far as the configuration names it: int8, int4, nf4."""
     values = settings if isinstance(settings, dict) else vars(settings)
     if values.get("load_in_8bit") or values.get("_load_in_8bit"):
         return ["int8"]

@@ -1,4 +1,4 @@
-"""Silence while transformers loads a model, and errors of other packages in one line."""
+"""Silence while transformers loads a model, and one-line errors for other packages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _OTHERS = ("peft", "accelerate", "gguf", "sentence_transformers")
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without transformers' progress bars and load reports: what matters in them is checked here. One thread at a time:
-    these settings belong to the process, as do those that transformers changes while it loads. Two loads at once left
-    it unable to tie weights.
+    """Silence transformers' progress bars and load reports within the context; headscope checks what matters in them.
+    Only one thread at a time may enter, because these settings, and those that transformers changes while it loads, are
+    global. Two simultaneous loads left it unable to tie weights.
     """
     with _ONE_AT_A_TIME, _silence():
         yield
@@ -44,13 +44,15 @@ def _silence() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, with the next one if it ends with a colon; its type if it has none."""
+    """The first line of an error's message, with the next one if it ends with a colon; the error's type if it has no
+    message.
+    """
     lines = (str(error).strip() or type(error).__name__).splitlines()
     return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])[:200]
 
 
 def explain(name: str, error: BaseException) -> ModelError:
-    """An error of transformers or of another package as one line about the model, with a remedy."""
+    """The ModelError for an error of transformers or another package: one line about the model, with a remedy."""
     text = str(error)
     if isinstance(error, ImportError):
         return ModelError(f"{name} needs a package that is not installed ({first_line(error)})", "Install it with pip")

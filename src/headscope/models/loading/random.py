@@ -1,6 +1,4 @@
-"""The control that shows what an architecture does before training: embeddings as trained, everything else drawn at
-random.
-"""
+"""A control for the effect of training: a model with its trained embeddings and all other weights drawn at random."""
 
 from __future__ import annotations
 
@@ -15,23 +13,23 @@ from headscope.models.model import Model
 
 
 def untrained(model: Model, seed: int = 0) -> Model:
-    """A copy of a model with all weights but the embeddings redrawn."""
+    """A copy of a model with all weights except the embeddings redrawn."""
     whole = deepcopy(model.whole or model.network)
     randomise(whole, seed)
     return replace(model, network=whole.base_model, whole=None if model.whole is None else whole)
 
 
 def randomise(network: nn.Module, seed: int = 0) -> None:
-    """Redraw all weights but the embeddings, as Clark et al.'s control does: matrices from a normal distribution with
-    the standard deviation of the model's own initialisation, cut at two of them, biases 0, scales of normalisation
-    layers 1.
+    """Redraw all weights except the embeddings, as in the control of Clark et al.: matrices from a normal distribution
+    with the standard deviation of the model's initialisation, truncated at two standard deviations; biases 0; scales of
+    normalisation layers 1.
 
-    Whatever belongs to the embeddings (words, positions, segments and their normalisation) stays as it is. Each
-    parameter is drawn from its name and the seed, so that the order of parameters changes nothing.
+    The embeddings (words, positions, segments and their normalisation) are kept. Each parameter is drawn from its name
+    and the seed, so the order of parameters has no effect.
     """
     deviation = float(getattr(network.config, "initializer_range", None) or 0.02)
-    body = f"{getattr(network, 'base_model_prefix', '')}."  # a model drawn with its head has the same body as without
-    # T5 keeps its learned preference for distances in an embedding inside attention: that is no embedding of the text.
+    body = f"{getattr(network, 'base_model_prefix', '')}."  # so that the body is the same with and without a head
+    # T5 stores its learned position biases in an embedding module inside attention. It does not embed the text.
     kept = {
         id(parameter)
         for name, module in network.named_modules()
@@ -55,9 +53,7 @@ def randomise(network: nn.Module, seed: int = 0) -> None:
 
 
 def _neutral(module: nn.Module) -> None:
-    """Set the scale of a normalisation layer that multiplies by one more than its weight, as Gemma's do, to 0
-    instead of 1.
-    """
+    """Set the weight of a normalisation layer to 0 instead of 1 if the layer multiplies by 1 + weight, as in Gemma."""
     weight = getattr(module, "weight", None)
     if (
         "norm" not in type(module).__name__.lower()
@@ -67,6 +63,6 @@ def _neutral(module: nn.Module) -> None:
     ):
         return
     probe = torch.ones(1, len(weight), dtype=weight.dtype, device=weight.device)
-    probe[:, ::2] = -1  # of mean 0 and mean square 1: what a neutral layer leaves as it is
+    probe[:, ::2] = -1  # mean 0 and mean square 1: a neutral layer does not change it
     if float(module(probe).abs().mean()) > 1.5:
         weight.fill_(0.0)

@@ -1,4 +1,4 @@
-"""A copy of a model that shares its weights: what headscope changes while it reads a model, it changes in the copy."""
+"""A copy of a model that shares its weights. While headscope reads a model, it changes only the copy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 def shared_copy(name: str, network: PreTrainedModel, changed: Collection[torch.nn.Module] = ()) -> PreTrainedModel:
-    """A copy of a model with separate modules and a separate configuration, in evaluation mode and without gradients,
-    whose weights are those of the model, in the same memory. Weights of `changed` modules are copied.
+    """A copy of a model in evaluation mode and without gradients. The copy has separate modules and a separate
+    configuration, but its weights are those of the model, in the same memory. Only the weights of `changed` modules are
+    copied.
 
-    So neither an error nor Ctrl-C can leave the model in another state than it was in. Hooks that the user set stay
-    active in the copy.
+    Neither an error nor Ctrl-C can therefore leave the model in a changed state. Hooks that the user set stay active in
+    the copy.
     """
     memo: dict[int, Any] = {}
     for parameter in network.parameters():
@@ -43,7 +44,7 @@ def shared_copy(name: str, network: PreTrainedModel, changed: Collection[torch.n
 
 
 def _shared(parameter: torch.nn.Parameter) -> torch.nn.Parameter:
-    """The same numbers as a parameter without gradient. What is no plain parameter, such as a quantised one, may lose
-    what belongs to it, and stays as it is; it has no gradient.
+    """A parameter without gradient in the memory of the given one. Other types of parameters, such as quantised ones,
+    could lose attributes and are returned unchanged; they have no gradient.
     """
     return torch.nn.Parameter(parameter.detach(), requires_grad=False) if type(parameter) is torch.nn.Parameter else parameter

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def read_tokenizer(name: str, source: str, options: dict[str, Any]) -> PreTrainedTokenizerBase:
-    """The tokenizer that lies beside a model's weights, or in its GGUF file; `options` are those of transformers."""
+    """The tokenizer beside a model's weights, or in its GGUF file; `options` are those of transformers."""
     try:
         if "gguf_file" not in options:
             check_growth(name, _tokenizer_rules(source, options))
         return AutoTokenizer.from_pretrained(source, **options)
     except (ImportError, OSError, ModelError):
         raise
-    except BaseException as error:  # where its own code panics, that is no Exception in Python
+    except BaseException as error:  # a panic of the tokenizers library is not an Exception in Python
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if "trust_remote_code" in str(error):
@@ -37,8 +37,8 @@ def read_tokenizer(name: str, source: str, options: dict[str, Any]) -> PreTraine
 
 
 def _tokenizer_rules(source: str, options: dict[str, Any]) -> dict[str, Any]:
-    """What is in a model's tokenizer.json; nothing if it has none, or none that can be read, which loading it will
-    tell.
+    """The content of a model's tokenizer.json; empty if there is none, or if it cannot be read, which raises an error
+    when the tokenizer is loaded.
     """
     file = cached_file(source, "tokenizer.json", _raise_exceptions_for_missing_entries=False, **options)
     try:
@@ -48,14 +48,14 @@ def _tokenizer_rules(source: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_tokenizer(name: str, tokenizer: Any, network: PreTrainedModel, remedy: str) -> None:
-    """Refuse an empty tokenizer, and that of another model: one with more tokens than there are embeddings."""
+    """Refuse an empty tokenizer, and that of another model, which has more tokens than the model has embeddings."""
     size = getattr(network.config, "vocab_size", 0) or 0
     if len(tokenizer) * 10 < size:
-        # transformers builds an empty tokenizer where it finds no files, and says nothing.
-        raise ModelError(f"the tokenizer of {name} has {len(tokenizer)} entries where the model has {size}", remedy)
+        # If transformers finds no files, it silently builds an empty tokenizer.
+        raise ModelError(f"the tokenizer of {name} has {len(tokenizer)} entries, but the model has {size}", remedy)
     if not getattr(tokenizer, "is_fast", False):
-        return  # which is refused with its reason where it is used
+        return  # slow tokenizers are refused, with a reason, where they are used
     rows = embedding_rows(network)
     last = max(tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False).values(), default=-1)
     if last >= rows:
-        raise ModelError(f"the tokenizer of {name} has tokens up to number {last}, where the model has embeddings of {rows}", remedy)
+        raise ModelError(f"the tokenizer of {name} has token ids up to {last}, but the model has {rows} embeddings", remedy)

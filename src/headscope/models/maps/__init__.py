@@ -1,4 +1,4 @@
-"""Maps of a model that measures can be taken of: attention weights, or what stands in their place (METHODS §23)."""
+"""The maps of a model that can be measured: attention weights, or alternatives to them (METHODS §23)."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _KINDS: dict[MapName, type[AttentionMaps]] = {"weights": AttentionMaps, "norm": 
 
 
 def maps_of(model: Model, name: MapName = "weights") -> AttentionMaps:
-    """The maps of a model, by their name; an error says why a model has none of that name."""
+    """The maps of a model, by their name; an error says why a model has no maps of that name."""
     return _KINDS[name](model)

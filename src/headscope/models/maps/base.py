@@ -1,4 +1,4 @@
-"""Where the maps of a run come from: by default they are the model's attention weights."""
+"""The source of the maps of a run: by default, the model's attention weights."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class AttentionMaps:
-    """The attention weights of a model. Other maps derive from this class: measures are given them in the same way.
+    """The attention weights of a model. Other maps derive from this class, so that measures receive them in the same
+    way.
 
-    `exchange` makes other maps of an attention call, and `factors` are what weights are multiplied by where no maps are
-    made; both are None if weights stay as they are.
+    `exchange` makes other maps from an attention call, and `factors` returns the factors of the weights if no maps are
+    made. Both are None if weights are not changed.
     """
 
     def __init__(self, model: Model) -> None:
@@ -30,7 +31,7 @@ class AttentionMaps:
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """The layers that have maps, and how many each has."""
+        """The layers that have maps, with the number of maps of each."""
         return self.model.sites
 
     @property
@@ -39,11 +40,11 @@ class AttentionMaps:
         return self.model.needs_maps
 
     def passes(self, tokens: int) -> int:
-        """How often each layer is run for a text of so many tokens."""
+        """The number of times each layer is run for a text of `tokens` tokens."""
         return 1
 
     def stream(self, texts: Sequence[Encoded], consume: Consumer, wanted: frozenset[int], values: ValueConsumer | None = None) -> None:
-        """Give `consume` the maps of each wanted site of a batch of texts, and `values` its values, where known."""
+        """Pass the maps of each wanted site of a batch of texts to `consume`, and its values, if known, to `values`."""
         self.model.stream(self.model.inputs(texts), consume, wanted, values, self.exchange)
 
     def stream_rows(
@@ -55,5 +56,5 @@ class AttentionMaps:
         wanted: frozenset[int],
         reaches: Reaches | None = None,
     ) -> None:
-        """Give `consume` statistics of the rows of each wanted site, without maps, as `Model.stream_rows` does."""
+        """Pass the row statistics of each wanted site to `consume`, without maps, as `Model.stream_rows` does."""
         self.model.stream_rows(texts, members, offsets, consume, wanted, reaches, self.factors)

@@ -1,9 +1,9 @@
 """Norms of what heads carry (Kobayashi et al. 2020): ‖α_ij f_h(x_j)‖ with f_h(x) = (x W_V^h + b) W_O^h, rows scaled to
 sum to 1.
 
-A norm map is an attention map whose columns are multiplied by the lengths of f_h(x_j): no vector of a pair of tokens is
-made. With W_O^hᵀ = Q R the length of v W_O^h is that of R v, so that a head needs one small triangle instead of its
-output projection.
+A norm map is an attention map whose columns are multiplied by the norms of f_h(x_j), so that no vector per pair of
+tokens is needed. With W_O^hᵀ = Q R the norm of v W_O^h is that of R v, so that a head needs one small triangular matrix
+instead of its output projection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class NormMaps(AttentionMaps):
-    """The norm maps of a model whose output projections were found, and verified on a dry run."""
+    """The norm maps of a model. Its output projections are found and verified on a dry run."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -40,7 +40,7 @@ class NormMaps(AttentionMaps):
         return lengths(value, self._triangles[site])
 
     def _exchange(self, site: int, call: Call) -> Call:
-        """An attention call with norm maps in the place of weights."""
+        """An attention call with norm maps instead of weights."""
         assert call.value is not None, "a call that a tap saw has values"
         sizes, rows = self._lengths(site, call.value), call.rows
 
@@ -64,16 +64,17 @@ def reweighted(
     """Weights times a number per key, each row scaled to sum to 1. A row without any weight stays 0."""
     products = weights.to(sizes.dtype) * sizes[:, :, None]
     sums = products.sum(-1, keepdim=True)
-    # An infinite number would leave others of its row finite: all of the row is NaN then, which is noticed.
+    # An infinite number would leave the rest of its row finite. The whole row becomes NaN, which is detected.
     return products / torch.where(torch.isfinite(sums), sums, torch.nan).clamp_min(torch.finfo(sums.dtype).tiny)
 
 
 def verified_triangles(model: Model) -> tuple[Triangle, ...]:
-    """For each site the triangles R of its heads; an error if weighted values through the output projection, summed
-    over keys and heads, are not what that projection gave on a dry run, to 1e-5 in float32.
+    """For each site the triangular matrices R of its heads; an error unless the weighted values, multiplied by the
+    output projection and summed over keys and heads, equal the output of that projection on a dry run, to 1e-5 in
+    float32.
     """
     if model.capture != "interface":
-        raise _refused(model, "its attention is read from its outputs, which do not tell its values")
+        raise _refused(model, "its attention is read from its outputs, which do not include its values")
     model.require_plain_weights("norm maps")
     every = frozenset(range(len(model.sites)))
     with small_windows(model.network):
@@ -85,7 +86,7 @@ def verified_triangles(model: Model) -> tuple[Triangle, ...]:
             raise _refused(model, f"head {head} of {site.name} writes nothing, so that its norms are all 0")
     if len(found) < len(every):
         site = model.sites[len(found)]
-        raise _refused(model, f"no linear map takes what the heads of {site.name} give and returns their sum")
+        raise _refused(model, f"no linear map reads the outputs of the heads of {site.name} and returns their sum")
     return tuple(found)
 
 

@@ -1,9 +1,9 @@
 """Value zeroing (Mohebbi et al. 2023): how far the output of a layer turns when a token's value vector is set to 0.
 
-    C[i, j] = 1 − cos(x̃_i, x̃_i with v_j = 0 in all heads), rows scaled to sum to 1; x̃ is what the whole layer gives
+    C[i, j] = 1 − cos(x̃_i, x̃_i with v_j = 0 in all heads), rows scaled to sum to 1; x̃ is the output of the whole layer
 
-It is defined per layer: a site has one map. A layer is run again once per token, several copies of a text at a time;
-its weights do not depend on values, so that what the heads give without token j is their output less α_ij v_j.
+It is defined per layer: a site has one map. A layer is run again once per token, several copies of a text at a time.
+Its weights do not depend on values, so that the output of the heads without token j is their output minus α_ij v_j.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     Contexts = Float[torch.Tensor, "copy query head d"]
     States = Float[torch.Tensor, "copy query feature"]
 
-TOKENS, CUDA_TOKENS = 4096, 65536  # of all copies of a text that go through a layer at a time
+TOKENS, CUDA_TOKENS = 4096, 65536  # in all copies of a text that go through a layer at once
 _ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
 class _LayerCall:
-    """One call of a layer over one text: what it was given and what it gave, and how often it had attended before the
-    call that is looked at.
+    """One call of a layer over one text: its arguments and its output. `place` is the number of attention calls in the
+    layer before the one that is measured.
     """
 
     network: Any
@@ -52,7 +52,7 @@ class _LayerCall:
     place: int
 
     def again(self, copies: int, answer: Contexts | None = None, without: int | None = None) -> States:
-        """What the layer gives to so many copies of its text if its heads give `answer`, or if the value of key number
+        """The layer's output for `copies` copies of its text if its heads give `answer`, or if the value of key number
         `without` is 0.
         """
         calls = count()
@@ -75,29 +75,29 @@ class _LayerCall:
 
 
 class ValueZeroing(AttentionMaps):
-    """The maps of value zeroing of a model whose layers can be run again, which is verified on a dry run."""
+    """The value-zeroing maps of a model. That its layers can be run again is verified on a dry run."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         if model.capture != "interface":
-            raise self._refused("its attention is read from its outputs, which do not tell its values")
+            raise self._refused("its attention is read from its outputs, which do not include its values")
         if model.network.dtype not in (torch.float32, torch.float64):
-            raise ModelError(f"the turns of value zeroing are lost in the rounding of {model.dtype}", "Use --dtype float32")
+            raise ModelError(f"the small changes of value zeroing are lost in the rounding of {model.dtype}", "Use --dtype float32")
         self._layers = [layer_of(model.network, site.module) for site in model.sites]
         if None in self._layers:
-            raise self._refused("what attends does not lie in a list of layers")
+            raise self._refused("its attention modules are not in a list of layers")
         self._places: dict[int, int] = {}
         with small_windows(model.network), torch.inference_mode():
             self._verify(alone(dry_inputs(model.network), 0))
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """The model's, each with one map."""
+        """The model's sites, each with one map."""
         return tuple(replace(site, heads=1, kv_heads=1) for site in self.model.sites)
 
     @property
     def needs_maps(self) -> str | None:
-        """Its rows are known only when all of a layer's are."""
+        """Value zeroing always makes maps: a row is known only when all rows of the layer are."""
         return "value zeroing makes maps"
 
     def passes(self, tokens: int) -> int:
@@ -105,15 +105,15 @@ class ValueZeroing(AttentionMaps):
         return 1 + tokens
 
     def stream(self, texts: Sequence[Encoded], consume: Consumer, wanted: frozenset[int], values: ValueConsumer | None = None) -> None:
-        """Give `consume` the maps of each wanted site. Texts are looked at one by one, without padding; a layer has one
-        map for all its heads, so that nothing is said of their values.
+        """Pass the maps of each wanted site to `consume`. Texts are processed one by one, without padding. A layer has
+        one map for all its heads, so that no values are passed on.
         """
         with torch.inference_mode():
             found = [self.of_text(self.model.inputs([text]), wanted) for text in texts]
             shared: dict[tuple[int, ...], torch.Tensor | None] = {}
             for site in sorted(wanted):
                 maps, visible = zip(*(one[site] for one in found), strict=True)
-                key = tuple(map(id, visible))  # layers that see the same are given one and the same tensor
+                key = tuple(map(id, visible))  # layers with the same masks receive the same tensor
                 if key not in shared:
                     seen = [
                         torch.ones_like(one, dtype=torch.bool) if mask is None else mask for one, mask in zip(maps, visible, strict=True)
@@ -122,7 +122,7 @@ class ValueZeroing(AttentionMaps):
                 consume(site, _padded(maps), shared[key], None)
 
     def of_text(self, inputs: Mapping[str, torch.Tensor], wanted: frozenset[int]) -> dict[int, tuple[torch.Tensor, torch.Tensor | None]]:
-        """The maps of one text [1, query, key] by site, and what their rows could see [1, query, key]."""
+        """The maps of one text [1, query, key] by site, and which keys their rows could see [1, query, key]."""
         maps: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
 
         def keep(site: int, call: Call, visible: torch.Tensor | None, layer: _LayerCall) -> None:
@@ -162,8 +162,8 @@ class ValueZeroing(AttentionMaps):
             self.model.stream(inputs, see, wanted, exchange=note)
 
     def _verify(self, inputs: Mapping[str, torch.Tensor]) -> None:
-        """Refuse a model one of whose layers does not give what it gave when it is run again, or gives something else
-        when a value is set to 0 than when what it carries is taken away.
+        """Refuse a model if a layer gives another output when it is run again, or if setting a value to 0 does not have
+        the same effect as subtracting what the value carries.
         """
         wrong: list[str] = []
 
@@ -171,7 +171,7 @@ class ValueZeroing(AttentionMaps):
             rows, keys = call.weights.shape[2:]
             name = self.model.sites[site].name
             if layer.output.ndim != 3 or layer.output.shape[:2] != (1, rows):
-                wrong.append(f"the layer of {name} does not give one vector a token")
+                wrong.append(f"the layer of {name} does not give one vector per token")
                 return
             contexts, carried = _contexts(call)
             if not _near(layer.again(2, torch.cat([contexts, contexts]))[1:], layer.output):
@@ -186,7 +186,7 @@ class ValueZeroing(AttentionMaps):
         except Exception as error:
             raise self._refused(f"a layer fails when it is run again ({type(error).__name__}: {str(error).strip()[:100]})") from error
         if len(self._places) < len(self.model.sites):
-            wrong.append(f"{self.model.sites[len(self._places)].name} lies in no layer that was run")
+            wrong.append(f"{self.model.sites[len(self._places)].name} is not in a layer that was run")
         if wrong:
             raise self._refused(wrong[0])
 
@@ -204,15 +204,17 @@ def turns(layer: _LayerCall, call: Call) -> Float[torch.Tensor, "query key"]:
     for start in range(0, keys, copies):
         part = slice(start, min(start + copies, keys))
         outputs = layer.again(part.stop - start, contexts - carried(part))
-        # Half the squared distance of two directions is 1 − cos, and does not lose small turns to rounding.
+        # Half the squared distance of two unit vectors is 1 − cos, without losing small angles to rounding.
         turned = torch.nn.functional.normalize(outputs.double(), dim=-1) - directions
         found[:, part] = turned.square().sum(-1).T / 2
-    found = found.masked_fill((call.weights[0] == 0).all(0), 0)  # what no head attends to turns nothing
+    found = found.masked_fill((call.weights[0] == 0).all(0), 0)  # a key that no head attends to has no effect
     return (found / found.sum(-1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)).float()
 
 
 def _contexts(call: Call) -> tuple[Contexts, Callable[[slice], Contexts]]:
-    """What the heads of a call give, [1, query, head, d], and what they carry from some keys, a copy for each."""
+    """The outputs of the heads of a call, [1, query, head, d], and a function that returns what they carry from some
+    keys, one copy per key.
+    """
     assert call.value is not None, "a call that a tap saw has values"
     weights = call.weights[0].to(call.value.dtype)
     values = call.value[0].repeat_interleave(len(weights) // call.value.shape[1], 0)
@@ -229,13 +231,13 @@ def _near(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _hidden(out: Any) -> States:
-    """The hidden states among what a layer returns: the first, or all."""
+    """The hidden states in the output of a layer: its first element, or all of it."""
     states: torch.Tensor = out[0] if isinstance(out, tuple | list) else out
     return states
 
 
 def _padded(texts: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Maps of texts of different sizes as one batch, with zeros for what a text does not have."""
+    """Maps of texts of different sizes as one batch, padded with zeros."""
     sizes = [max(text.shape[axis] for text in texts) for axis in (-2, -1)]
     batch = texts[0].new_zeros((len(texts), *texts[0].shape[:-2], *sizes))
     for row, text in zip(batch, texts, strict=True):
