@@ -44,7 +44,7 @@ def class_of(name: str) -> type[Measure]:
     if name in REGISTRY:
         return REGISTRY[name]
     if name not in own.OWN:
-        remedy = f"{choose_from(name, (*REGISTRY, *own.OWN))}; name a measure of your own by its file and class, as in reach.py:Reach"
+        remedy = f"{choose_from(name, (*REGISTRY, *own.OWN))}; a user-defined measure is named by its file and class, as in reach.py:Reach"
         raise MeasureError(f"measure {name!r} is unknown", remedy)
     return own.OWN[name]
 
