@@ -44,8 +44,8 @@ Times = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table. `most` and `least` are the bar, if there is one. A value of None was not measured; `note`
-    says why.
+    """One row of the table. `most` and `least` are limits that the value should meet, if there are any. A value of None
+    was not measured; `note` says why.
     """
 
     part: str
@@ -66,13 +66,13 @@ class Row:
 
     @property
     def wanted(self) -> str:
-        """The bar in words."""
+        """The limits in words."""
         bars = [(word, bar) for word, bar in (("at most", self.most), ("at least", self.least)) if bar is not None]
         return "".join(f"{word} {bar:g}" for word, bar in bars)
 
     @property
     def met(self) -> bool | None:
-        """Whether the bar is met; None if there is no bar or nothing was measured."""
+        """Whether the limits are met; None if there are none or nothing was measured."""
         if self.value is None or (self.most is None and self.least is None):
             return None
         return (self.most is None or self.value <= self.most) and (self.least is None or self.value >= self.least)

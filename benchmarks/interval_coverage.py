@@ -145,7 +145,7 @@ def paired_runs(population: Population, number: int, trials: int) -> Iterator[Tr
 
 
 def separate_runs(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The difference of two runs over different documents, equally many in each."""
+    """The difference of two runs over different documents, the same number in each."""
     rng = np.random.default_rng([number, 4])
     for trial in range(trials):
         runs = [population.draw(number, rng) for _ in range(2)]

@@ -31,7 +31,7 @@ class PlainTokenizer(Tokenizer):
     """A tokenizer that calls the backend for every text, without a cache."""
 
     def tokens_of_each(self, texts: Iterable[Words], tally: Tally | None = None) -> Iterator[Tokens[Words]]:
-        """The tokens of one text after the other."""
+        """The tokens of each text, one text at a time."""
         for words in texts:
             runs = list(_together(words)) if self._marks_words else [[place] for place in range(len(words))]
             pairs: list[tuple[int, int]] = []

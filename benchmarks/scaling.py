@@ -50,7 +50,7 @@ def rows(quick: bool = False) -> list[Row]:
 
 
 def measures() -> list[str]:
-    """The measured measures; these texts have no trees."""
+    """The measures of these runs. Relations are omitted, since these texts have no trees."""
     return [name for name in SURFACE if name != "relations"]
 
 

@@ -78,8 +78,8 @@ class Measure(ABC):
         """
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
-        """Every quantity of every head with its replicates. `least`, if given, is the number of cases that a label
-        needs.
+        """Every quantity of every head with its replicates. `least`, if given, is the smallest number of cases of a
+        label that is included.
         """
         return iter(())
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Int, Int64, Shaped
 
-DENSE = 1 << 15  # up to so many cells, a GPU keeps the unused ones too: the host would have to wait to learn which are used
+DENSE = 1 << 15  # up to this many cells, a GPU keeps unused cells too: to find the used ones, the host would have to wait
 LABEL_SETS: Numbering[tuple[str, ...]] = Numbering()  # sets of labels under which cases are counted
 
 

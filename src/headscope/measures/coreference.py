@@ -1,5 +1,5 @@
-"""Single heads as coreference resolvers: how often the mention that a head picks for a mention is one of its
-antecedents (Clark et al. §4.3, Table 2).
+"""Single heads as coreference resolvers: how often the word that a head picks for a mention is the head word of an
+antecedent (Clark et al. §4.3, Table 2).
 
 The paper's code for this was never released. What its text leaves open is an option here; docs/coreference.md states
 our choices.

@@ -64,11 +64,11 @@ class Sinks(HeadMeans):
         return "to_first", "sink_first", "alpha", *(f"at_{place}" for place in PLACES), *_UNBOUNDED, "sink_mass"
 
     def bounds(self, quantity: str) -> tuple[float, float]:
-        """Those of a share, except for the entropy and the ratio of norms, which have no upper bound."""
+        """0 to 1, except for the entropy and the ratio of norms, which have no upper bound."""
         return (0.0, np.inf) if quantity in _UNBOUNDED else self.within
 
     def counts_texts(self, quantity: str) -> bool:
-        """True for `sink_first` and the places of the sink, each of which a text either meets or not."""
+        """True for `sink_first` and the places of the sink, which are conditions that a text meets or does not meet."""
         return quantity == "sink_first" or quantity.startswith("at_")
 
     def defined(self, kind: str, quantity: str) -> bool:

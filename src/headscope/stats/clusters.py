@@ -111,9 +111,8 @@ def group(matrix: Float[np.ndarray, "point point"], number: int | None = None, l
     """Points in `number` groups or, if that is None, in the number from 2 to `most` with the highest mean silhouette.
 
     A few outliers far from everything else have high silhouettes, and so does everything else. Numbers of groups
-    therefore count only if they divide a substantial share of the points (`parts`). The smallest of equally good
-    numbers is used, and one group if no mean is above 0. As many groups as points are not tried, since all silhouettes
-    are then 0.
+    therefore count only if several groups are large (`parts`). The smallest of equally good numbers is used, and one
+    group if no mean is above 0. As many groups as points are not tried, since all silhouettes are then 0.
     """
     distances = checked(matrix)
     tree = grow(distances, linkage)

@@ -2,7 +2,7 @@
 
 A percentile interval from few documents is too narrow, because it treats the spread between documents as known. Here
 the spread is an estimate, so the quantiles are those of Student's t. The degrees of freedom are the effective number of
-documents: ten documents, one of which has half of the cases, tell no more than about four. If documents are skewed, the
+documents: ten documents, one of which has half of the cases, are as informative as about four. If documents are skewed, the
 side on which t is too narrow is widened by Hall's transformation (1992) with the skewness of the replicates. Skewness
 is limited to .4, since the transformation widens less again beyond that, and the widening to twice the width. Since
 this also widens by chance, simulation shows that no degree of freedom needs to be subtracted.
@@ -33,8 +33,8 @@ _STRAIGHT = 1e-6  # skewness below which nothing is transformed
 
 @dataclass(frozen=True)
 class Support:
-    """The documents behind a number, and their effective number: how many documents of equal weight
-    would tell as much.
+    """The documents behind a number, and their effective number: how many documents of equal weight would give as much
+    information.
     """
 
     documents: Int64[np.ndarray, "*shape"]

@@ -61,7 +61,9 @@ class SelectedScore:
 
 
 def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray, "group"]:
-    """The fold of each group, from 0: groups in use are assigned to folds in turn. A few groups make fewer folds."""
+    """The fold of each group, from 0: groups in use are assigned to folds in turn. There are at most as many folds as
+    groups in use.
+    """
     return (np.cumsum(used) - 1) % max(1, min(folds, np.count_nonzero(used)))
 
 

@@ -53,8 +53,8 @@ class Gathered:
         return self._seen == len(self._sites)
 
     def add(self, batch: MapBatch) -> None:
-        """Add the rows of the next site or, if all rows together are too large, keep only the means to compute them
-        again.
+        """Add the rows of the next site or, if all rows together are too large, store only how to
+        compute them again.
         """
         if batch.index != self._sites[self._seen]:
             raise ValueError(f"site {batch.index} of a batch was added in place of site {self._sites[self._seen]}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.measures.weights.words import WordIndex
 
 LONGEST = 128  # the most tokens of a sentence that one program of a GPU handles
-SIZES = (32, LONGEST)  # sentences of up to so many tokens are processed together, longer ones by powers of 2
+SIZES = (32, LONGEST)  # sentences of up to this many tokens are processed together, longer ones by powers of 2
 
 
 @dataclass(frozen=True)
