@@ -188,7 +188,7 @@ def test_what_cannot_be_scored() -> None:
         make_score("f1", classes=3)
     with pytest.raises(MeasureError, match="average 'weighted' is unknown"):
         F1("weighted")  # type: ignore[arg-type]
-    with pytest.raises(MeasureError, match="for 3 examples where 2"):
+    with pytest.raises(MeasureError, match="for 3 examples and true classes for 2"):
         Accuracy().statistics(np.zeros(3, int), np.zeros(2, int))
     with pytest.raises(MeasureError, match="classes from 2 to 2"):
         Matthews().statistics(np.array([2]), np.array([0]))

@@ -2,10 +2,10 @@
 
 A percentile interval from few documents is too narrow, because it treats the spread between documents as known. Here
 the spread is an estimate, so the quantiles are those of Student's t. The degrees of freedom are the effective number of
-documents: ten documents, one of which has half of the cases, are as informative as about four. If documents are skewed, the
-side on which t is too narrow is widened by Hall's transformation (1992) with the skewness of the replicates. Skewness
-is limited to .4, since the transformation widens less again beyond that, and the widening to twice the width. Since
-this also widens by chance, simulation shows that no degree of freedom needs to be subtracted.
+documents: ten documents, one of which has half of the cases, are as informative as about four. If documents are skewed,
+the side on which t is too narrow is widened by Hall's transformation (1992) with the skewness of the replicates.
+Skewness is limited to .4, since the transformation widens less again beyond that, and the widening to twice the width.
+Since this also widens by chance, simulation shows that no degree of freedom needs to be subtracted.
 `benchmarks/interval_coverage.py` measures the coverage (docs/believe.md).
 """
 
