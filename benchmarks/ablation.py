@@ -1,12 +1,12 @@
-"""Switching off every head in turn, and the importance of all heads at once, against plain passes of the same model.
+"""Ablation of every head in turn, and the importance of all heads at once, against plain passes of the same model.
 
     python benchmarks/ablation.py [--quick] [--threads 2]
 
-The model is the embedded one, 12 layers of 12 heads, on what it predicts of masked pieces. The plain form of
-ablation is a full pass as the model is and one a head, each with the head's part of what goes into the output
-projection set to 0, by transformers' default attention; it, too, looks at the masked pieces alone. Both must give
-the same losses. The plain form of a forward and backward pass ends at the embeddings, and works out no gradients of
-weights.
+The model is the embedded one, 12 layers of 12 heads, scored on its predictions of masked pieces. The plain form of
+ablation is one full pass of the unchanged model and one per head, with the head's part of the input of the output
+projection set to 0, by transformers' default attention; it also computes logits of the masked pieces only. Both forms
+must give the same losses. The plain form of a forward and backward pass ends at the embeddings and computes no
+gradients of weights.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SIZES = ((1, 32), (4, 64), (4, 128))  # texts and tokens of each
 
 
 def reusing(model: Model, texts: Sequence[Encoded]) -> dict[int, torch.Tensor]:
-    """The losses of all predictions of the model as it is, and without each head."""
+    """The losses of all predictions of the unchanged model, and without each head."""
     cuts = [{}, *(gates_without(model, [head]) for head in model.layout.ids())]
     asked = ask(model, texts)
     return {number: _losses(asked, logits) for number, logits in ablated(model, texts, cuts, asked)}
 
 
 def naive(model: Model, texts: Sequence[Encoded]) -> dict[int, torch.Tensor]:
-    """The same by one full pass each."""
+    """The same losses by one full pass each."""
     asked = ask(model, texts)
     inputs = asking_inputs(model, texts, asked)
     found: dict[int, torch.Tensor] = {}
@@ -96,7 +96,7 @@ def _heads(model: Model, texts: Sequence[Encoded], rounds: int) -> Row:
     ours, plain = reusing(model, texts), naive(model, texts)
     apart = max(float((ours[number] - plain[number]).abs().max()) for number in plain)
     if sorted(ours) != sorted(plain) or apart > 1e-4:
-        raise AssertionError(f"full passes must find the same losses, and are {apart:.2g} away")
+        raise AssertionError(f"full passes must give the same losses; the largest difference is {apart:.2g}")
     contestants: dict[str, Callable[[], object]] = {"ours": partial(reusing, model, texts), "naive": partial(naive, model, texts)}
     times = interleaved(contestants, rounds)
     return Row(
@@ -104,7 +104,7 @@ def _heads(model: Model, texts: Sequence[Encoded], rounds: int) -> Row:
         f"{model.layout.size} heads in turn / {len(plain)} full passes, {len(texts)} texts of {len(texts[0])} tokens",
         ratio(times, "ours", "naive"),
         most=0.6,
-        note=f"{spread(times, 'ours', 'naive')}; {np.median(times['ours']):.2g} s; greatest difference of a loss {apart:.1g}",
+        note=f"{spread(times, 'ours', 'naive')}; {np.median(times['ours']):.2g} s; largest difference of a loss {apart:.1g}",
     )
 
 
@@ -126,7 +126,7 @@ def _importance(model: Model, texts: Sequence[Encoded], rounds: int) -> Row:
 def main() -> None:
     """Read the options, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round, one text: whether it works, not how fast it is")
+    parser.add_argument("--quick", action="store_true", help="one round, one text: a test that it works, not a measurement")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     options = parser.parse_args()
     use_threads(options.threads)

@@ -1,9 +1,10 @@
 """Speed and memory of a run as one table of ratios: `make bench`.
 
 Parts: (a) all measures of the surface pass together against the bare eager forward pass; (b) each alone; (c) the
-Jensen-Shannon kernel against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same
-as (a) and (b) on a GPU, if there is one; (g) the start of the command line; (h) surface measures by length of texts;
-(i) other tools that give attention maps.
+Jensen-Shannon kernel against the paper's form; (d) peak memory; (e) scaling over processes and threads; (f) the same as
+(a) and (b) on a GPU, if there is one; (g) the start of the command line; (h) surface measures by length of texts; (i)
+other tools that give attention maps.
+
 The table is also written to `benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to
 read it.
 """
@@ -46,7 +47,7 @@ def main() -> None:
     """Read the options, measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default="abcdefghi", help="letters of the parts to measure; a and b come together")
-    parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds: whether it works, not how fast it is")
+    parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds: a test that it works, not a measurement")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch and of the kernels")
     parser.add_argument("--out", type=Path, help="the file to write, instead of one named after the machine")
     options = parser.parse_args()
@@ -60,7 +61,7 @@ def main() -> None:
                 rows += section(options.quick)
     about = [
         *machine(options.threads),
-        f"taken in {(time.perf_counter() - started) / 60:.0f} minutes{', quickly' if options.quick else ''}",
+        f"duration: {(time.perf_counter() - started) / 60:.0f} minutes{', with --quick' if options.quick else ''}",
     ]
     page = "\n".join([*(f"- {line}" for line in about), "", table(rows), ""])
     print(page)

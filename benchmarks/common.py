@@ -1,6 +1,7 @@
-"""What the benchmarks share: inputs, models, timing, the machine in words, and the rows of the table.
+"""The shared parts of the benchmarks: inputs, models, timing, the machine in words, and the rows of the table.
 
-Imports no more of headscope than a forward pass and its measures need, so that `gpu.py` runs where little is installed.
+Only what a forward pass and its measures need of headscope is imported, so that `gpu.py` runs where little is
+installed.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ Times = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `most` and `least` are the bar, where there is one; a value of None was not measured,
-    and `note` says why.
+    """One row of the table. `most` and `least` are limits that the value should meet, if there are any. A value of None
+    was not measured; `note` says why.
     """
 
     part: str
@@ -57,7 +58,7 @@ class Row:
 
     @property
     def measured(self) -> str:
-        """The value with its unit, to three figures."""
+        """The value with its unit, to three significant digits."""
         if self.value is None:
             return "skipped"
         figures = f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
@@ -65,19 +66,19 @@ class Row:
 
     @property
     def wanted(self) -> str:
-        """The bar in words."""
+        """The limits in words."""
         bars = [(word, bar) for word, bar in (("at most", self.most), ("at least", self.least)) if bar is not None]
         return "".join(f"{word} {bar:g}" for word, bar in bars)
 
     @property
     def met(self) -> bool | None:
-        """Whether the bar is reached; None where there is none, or nothing was measured."""
+        """Whether the limits are met; None if there are none or nothing was measured."""
         if self.value is None or (self.most is None and self.least is None):
             return None
         return (self.most is None or self.value <= self.most) and (self.least is None or self.value >= self.least)
 
     def record(self) -> dict[str, object]:
-        """The row as JSON keeps it."""
+        """The row as a JSON object."""
         return {**asdict(self), "met": self.met}
 
 
@@ -90,7 +91,7 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def machine(threads: int) -> list[str]:
-    """What the figures were measured on, a line each."""
+    """The machine on which the benchmark ran, as lines of text."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     packages = ("headscope", "torch", "transformers", "numpy", "numba", "triton")
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent)
@@ -127,7 +128,7 @@ def _version(package: str) -> str:
 
 
 def use_threads(threads: int) -> None:
-    """Let torch and numba use so many threads."""
+    """Set the number of threads of torch and numba."""
     torch.set_num_threads(threads)
     if find_spec("numba") is not None:
         import numba
@@ -136,7 +137,7 @@ def use_threads(threads: int) -> None:
 
 
 def documents(count: int, length: int = LENGTH) -> Iterator[Document]:
-    """Documents of two paragraphs, each a shuffle of the sampler's sentences: enough for a segment of `length`
+    """Documents of two paragraphs, each with shuffled sentences of the sampler, long enough for a segment of `length`
     tokens.
     """
     pool = [sentence for document in read("sampler") for sentence in document.sentences]
@@ -157,7 +158,7 @@ def segments(model: Model, count: int, length: int = LENGTH) -> list[Encoded]:
 
 
 def untrained(mini: Model, device: str = "cpu", **shape: int) -> Model:
-    """A BERT that is the embedded model but for its shape, with weights drawn large enough for heads to differ."""
+    """A BERT like the embedded model, except for its shape, with weights large enough for heads to differ."""
     torch.manual_seed(0)
     config = BertConfig(**{**mini.network.config.to_dict(), **shape, "initializer_range": 0.05})
     network = BertModel(config, add_pooling_layer=False).to(device).eval().requires_grad_(False)
@@ -165,19 +166,19 @@ def untrained(mini: Model, device: str = "cpu", **shape: int) -> Model:
 
 
 def bare(model: Model, texts: Sequence[Encoded], batch_tokens: int = BATCH_TOKENS, attention: str = "eager") -> None:
-    """The forward pass, by one implementation of attention, and nothing else."""
+    """Run the forward pass with one implementation of attention, and nothing else."""
     with torch.inference_mode(), implementation(model.network, attention):
         for batch in batches(texts, batch_tokens):
             model.network(**model.inputs(batch), use_cache=False)
 
 
 def runner(model: Model, names: Sequence[str], batch_tokens: int = BATCH_TOKENS, options: Mapping[str, Any] | None = None) -> ShardRunner:
-    """The forward pass with these measures, with such options, and 500 bootstrap replicates."""
+    """The forward pass with these measures, with these options and 500 bootstrap replicates."""
     return ShardRunner(model, Plan.make([make(name, options) for name in names], model.sites), batch_tokens=batch_tokens)
 
 
 def seconds(work: Callable[[], object], settle: Callable[[], object] = lambda: None) -> float:
-    """How long `work` takes; `settle` waits for what a device still has to do."""
+    """The duration of `work`. `settle` waits until a device has finished."""
     settle()
     started = time.perf_counter()
     work()
@@ -186,9 +187,9 @@ def seconds(work: Callable[[], object], settle: Callable[[], object] = lambda: N
 
 
 def interleaved(contestants: Mapping[str, Callable[[], object]], rounds: int, settle: Callable[[], object] = lambda: None) -> Times:
-    """The seconds that each takes in each of several rounds, after one that warms up.
+    """The seconds of each contestant in each of several rounds, after one warm-up.
 
-    All take their turn in every round, forwards and backwards, so that a busy moment hits none of them alone.
+    All contestants run in every round, in alternating order, so that other load on the machine affects all of them.
     """
     for work in contestants.values():
         work()
@@ -200,11 +201,11 @@ def interleaved(contestants: Mapping[str, Callable[[], object]], rounds: int, se
 
 
 def ratio(times: Times, one: str, other: str) -> float:
-    """The median over rounds of the time of one to that of the other."""
+    """The median over rounds of the time of `one` divided by that of `other`."""
     return statistics.median(a / b for a, b in zip(times[one], times[other], strict=True))
 
 
 def spread(times: Times, one: str, other: str) -> str:
-    """The smallest and the greatest of those ratios, in words."""
+    """The smallest and the largest of these ratios, in words."""
     ratios = sorted(a / b for a, b in zip(times[one], times[other], strict=True))
     return f"{ratios[0]:.3g} to {ratios[-1]:.3g}"

@@ -1,11 +1,12 @@
-"""All cumulative probes of one task trained together on states that are kept, against training them one by one.
+"""All cumulative probes of one task trained together on stored states, against training them one by one.
 
     python benchmarks/edge_probe.py [--quick] [--threads 2]
 
-The model is the embedded one, the task parts of speech on the sampler. One by one, a probe is what the paper's code
-trains: torch modules that project every token of a text and pool spans afterwards, with torch's own Adam; the model
-reads a batch again whenever a probe is trained on it, as there, or once for every probe, whose states are then kept
-in memory. All begin alike and see the same batches, and all must end with the same weights.
+The model is the embedded one, the task is parts of speech on the sampler. In the one-by-one form, a probe is the one
+that the paper's code trains: torch modules that project every token of a text and pool spans afterwards, with torch's
+Adam. The model reads a batch again whenever a probe is trained on it, as in the paper's code, or reads all texts once
+per probe and keeps their states in memory. All probes start from the same weights and see the same batches, and all
+must end with the same weights.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Weights = dict[str, torch.Tensor]
 
 
 class Plain(torch.nn.Module):
-    """A probe of one span, the plain way."""
+    """A probe of one span, in plain torch."""
 
     def __init__(self, first: Weights, layers: int) -> None:
         super().__init__()
@@ -78,19 +79,19 @@ def _linear(inputs: int, outputs: int, weight: torch.Tensor, bias: torch.Tensor)
 
 
 def together(model: Model, texts: Sequence[Encoded], own: Items, recipe: EdgeRecipe) -> Probes:
-    """All probes, by one pass of the model and one training."""
+    """Train all probes, with one pass of the model and one training."""
     with TemporaryDirectory() as folder:
         states = hidden_states(model, texts, Path(folder), dtype="float32")
         probes = _probes(states, own)
         feeder = Feeder(StateRows(states, CPU), own, [own.labels], torch.float32)
         variant = torch.zeros(len(probes.seen), dtype=torch.int64)
-        rising = iter(range(recipe.checks))  # what is best is the last state, here and there
+        rising = iter(range(recipe.checks))  # the last state counts as the best, as in the other form
         train(probes, feeder, variant, lambda: np.full((1, len(probes.seen)), float(next(rising))), recipe)
     return probes
 
 
 def one_by_one(model: Model, texts: Sequence[Encoded], own: Items, recipe: EdgeRecipe, keep: bool) -> list[Plain]:
-    """Each probe by itself; the model reads the texts for each batch, or once for each probe."""
+    """Train each probe separately. The model reads the texts for each batch, or, with `keep`, once for each probe."""
     blank = HiddenStates(tuple(range(len(model.sites) + 1)), model.network.config.hidden_size, (1,), np.zeros(0))
     first = {name: value[0, 0].detach() for name, value in _probes(blank, own).parameters.items()}
     order = Feeder(StateRows(blank, CPU), own, [own.labels], torch.float32)
@@ -115,7 +116,7 @@ def one_by_one(model: Model, texts: Sequence[Encoded], own: Items, recipe: EdgeR
 
 
 def _offsets(batch: Sequence[Laid]) -> list[np.ndarray]:
-    """For each target the place of its span among all spans of the batch."""
+    """For each target, the place of its span among all spans of the batch."""
     starts = np.cumsum([0, *(len(text.spans[0]) for text in batch)])
     return [start + text.of[0] for start, text in zip(starts, batch, strict=False)]
 
@@ -125,7 +126,7 @@ def _states(model: Model, texts: Sequence[Encoded], layers: int) -> list[torch.T
 
 
 def _read_once(model: Model, texts: Sequence[Encoded], layers: int) -> dict[int, list[torch.Tensor]]:
-    """The states of each text by its number, worked out in batches of like length."""
+    """The states of each text by its number, computed in batches of similar length."""
     order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
     found = {}
     for start in range(0, len(order), 32):
@@ -146,7 +147,7 @@ def _probes(states: HiddenStates, own: Items) -> Probes:
 
 
 def apart(probes: Probes, plain: Sequence[Plain]) -> float:
-    """The greatest difference of a weight, as a share of how far weights have come."""
+    """The largest difference of a weight."""
     found = 0.0
     for number, other in enumerate(plain):
         pairs = [(probes.parameters["out"][0, number], other.out.weight.T), (probes.parameters["mix"][0, number, : number + 1], other.mix)]
@@ -169,7 +170,7 @@ def rows(quick: bool = False) -> list[Row]:
     work = (model, texts[:count], own, recipe)
     difference = max(apart(together(*work), one_by_one(*work, keep)) for keep in (True, False))
     if difference > 1e-3:
-        raise AssertionError(f"probes trained together and one by one must end alike, and are {difference:.2g} apart")
+        raise AssertionError(f"probes trained together and one by one must have equal weights; the largest difference is {difference:.2g}")
     contestants: dict[str, Callable[[], object]] = {
         "together": partial(together, *work),
         "kept": partial(one_by_one, *work, True),
@@ -187,15 +188,15 @@ def rows(quick: bool = False) -> list[Row]:
         )
         for name, what, bar in (
             ("read again", "the model reads each batch again", 5.0),
-            ("kept", "the model reads all texts once a probe", None),
+            ("kept", "the model reads all texts once per probe", None),
         )
-    ] + [Row("i", f"together, {said}", float(np.median(times["together"])), "s", note=f"greatest difference of a weight {difference:.1g}")]
+    ] + [Row("i", f"together, {said}", float(np.median(times["together"])), "s", note=f"largest difference of a weight {difference:.1g}")]
 
 
 def main() -> None:
     """Read the options, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few texts, one round: whether it works, not how fast it is")
+    parser.add_argument("--quick", action="store_true", help="few texts, one round: a test that it works, not a measurement")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     options = parser.parse_args()
     use_threads(options.threads)

@@ -1,8 +1,9 @@
-"""Tokens a second from files to tables: `python benchmarks/end_to_end.py`.
+"""Tokens per second from files to tables: `python benchmarks/end_to_end.py`.
 
-Texts in several files of JSON lines, an untrained model of BERT-base's shape (on a CPU of the embedded one's), the
-three measures with 500 replicates: a whole run, loading and writing included. Once by windows of 128 tokens of whole
-documents, once by sentences. `--profile` also prints where the time of each went, which makes a GPU wait.
+The input is texts in several files of JSON lines; the model is an untrained one of BERT-base's shape (on a CPU, of the
+embedded model's); the run computes the three default measures with 500 replicates. A whole run is timed, with loading
+and writing, once with windows of 128 tokens of whole documents, once with sentences. `--profile` also prints the time
+of each part of a run, which makes a GPU wait.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from common import Row
 
-# What is imported here is imported again by every process that reads ahead: the rest is imported where it is used.
+# Every process that reads ahead imports these again, so everything else is imported where it is used.
 WAYS: dict[str, dict[str, Any]] = {
     "windows of 128 tokens": {"unit": "document", "overlong": "window"},
     "sentences": {"unit": "sentence", "overlong": "drop"},
@@ -39,13 +40,13 @@ def saved(folder: Path, shape: dict[str, int]) -> Path:
 
 
 def measured(name: str, model: Path, files: list[Path], options: argparse.Namespace) -> Row:
-    """One whole run."""
+    """The speed of one whole run."""
     import headscope as hs
     from common import Row
     from headscope.measures import DEFAULT
 
     began = time.perf_counter()
-    read: list[tuple[float, int]] = []  # after each shard: the time, and the tokens that had been read
+    read: list[tuple[float, int]] = []  # after each shard: the time, and the number of tokens read so far
     with tempfile.TemporaryDirectory() as out:
         run = hs.run(
             str(model),
@@ -67,13 +68,13 @@ def measured(name: str, model: Path, files: list[Path], options: argparse.Namesp
         taken = time.perf_counter() - began
     tokens = int(run.results.manifest["counts"]["tokens"])
     (first, before), (last, after) = read[0], read[-1]
-    steady = f", {(after - before) / (last - first):,.0f} a second from the first shard to the last" if last > first else ""
+    steady = f", {(after - before) / (last - first):,.0f} per second from the first shard to the last" if last > first else ""
     workers = f", {options.workers} workers" if options.workers else ""
     note = (
         f"{tokens:,} tokens in {taken:.1f} s{steady}; first shard after {first - began:.1f} s; "
-        f"{options.readers} readers{workers}, {options.batch_tokens:,} tokens a batch"
+        f"{options.readers} readers{workers}, {options.batch_tokens:,} tokens per batch"
     )
-    return Row("k", f"{options.device}, {options.dtype}, {name}", tokens / taken, "tokens a second", note=note)
+    return Row("k", f"{options.device}, {options.dtype}, {name}", tokens / taken, "tokens per second", note=note)
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
-"""Influence between tokens: exact sizes of a layer's Jacobian against autograd's, and how far sketches err.
+"""Influence between tokens: exact sizes of a layer's Jacobian against autograd's, and the error of sketches.
 
     python benchmarks/flow.py [--quick] [--threads 2]
 
-The layers are those of the embedded model, read over one sentence of 24 words, and over a text of 64 tokens.
-Autograd builds the whole Jacobian of a layer by `torch.func.jacrev`, vectorised in chunks of the fastest of several
-sizes, and takes its norms; both must give the same numbers. For n tokens of d features it needs about 24n²d³ flop,
-the closed form about 14nd³.
+The layers are those of the embedded model, on one sentence of 24 words and on a text of 64 tokens. Autograd builds the
+whole Jacobian of a layer by `torch.func.jacrev`, vectorised in chunks of the fastest of several sizes, and takes its
+norms. Both must give the same numbers. For n tokens of d features autograd needs about 24n²d³ flop, the closed form
+about 14nd³.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def sentence(model: Model) -> Encoded:
 
 
 def exact(layer: Layer, heads: int) -> np.ndarray:
-    """Our sizes of a layer's Jacobian [source, target], the reading of the block and its check among the work."""
+    """Our sizes of a layer's Jacobian [source, target]. Reading the block and checking it are included."""
     block = blocks.read(layer, heads)
     if isinstance(block, str):
         raise AssertionError(block)
@@ -46,13 +46,13 @@ def exact(layer: Layer, heads: int) -> np.ndarray:
 
 
 def autograd(layer: Layer, chunk: int) -> np.ndarray:
-    """The same from the whole Jacobian."""
+    """The same sizes from the whole Jacobian."""
     whole: torch.Tensor = torch.func.jacrev(layer.function, chunk_size=chunk)(layer.states)  # [target, out, source, in]
     return whole.square().sum((1, 3)).sqrt().T.numpy()
 
 
 def rows(quick: bool = False) -> list[Row]:
-    """Exact sizes against autograd, for the sentence and for a longer text; the time of a text; the errors of
+    """Exact sizes against autograd, for the sentence and for a longer text; the time of one text; the errors of
     sketches.
     """
     model = load(device="cpu")
@@ -78,7 +78,7 @@ def rows(quick: bool = False) -> list[Row]:
 
 
 def _against(model: Model, text: Encoded, rounds: int, least: float | None, chunks: Sequence[int]) -> Row:
-    """One layer by both ways, in turns."""
+    """The times of both forms for one layer, in alternating order."""
     heads = model.sites[0].heads
     with implementation(model.network, "eager"):
         layers = record(model.network, model.sites, model.inputs([text]))
@@ -86,7 +86,7 @@ def _against(model: Model, text: Encoded, rounds: int, least: float | None, chun
         chunk = min(chunks, key=lambda size: seconds(partial(autograd, layer, size)))
         apart = float(np.abs(exact(layer, heads) / autograd(layer, chunk) - 1).max())
         if apart > 1e-3:
-            raise AssertionError(f"autograd must find the same sizes, and is {apart:.2g} away")
+            raise AssertionError(f"autograd must give the same sizes; the largest relative difference is {apart:.2g}")
         contestants: dict[str, Callable[[], object]] = {
             "ours": partial(exact, layer, heads),
             "autograd": partial(autograd, layer, chunk),
@@ -97,12 +97,12 @@ def _against(model: Model, text: Encoded, rounds: int, least: float | None, chun
         f"the whole Jacobian by autograd / exact sizes, one layer, {len(text)} tokens of {layer.states.shape[1]} features",
         ratio(times, "autograd", "ours"),
         least=least,
-        note=f"{spread(times, 'autograd', 'ours')}; jacrev in chunks of {chunk}; greatest difference {apart:.1g} of a size",
+        note=f"{spread(times, 'autograd', 'ours')}; jacrev in chunks of {chunk}; largest relative difference {apart:.1g}",
     )
 
 
 def _sketch(layer: Layer, heads: int, probes: int) -> Row:
-    """How far a sketch of a layer is from the exact sizes."""
+    """The error of a sketch of a layer."""
     truth = exact(layer, heads)
     reading = NormReading.make("frobenius", layer.states, probes)
     values, errors = (found.numpy() for found in products.within(layer, reading))
@@ -116,7 +116,7 @@ def _sketch(layer: Layer, heads: int, probes: int) -> Row:
 def main() -> None:
     """Read the options, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round, one sentence: whether it works, not how fast it is")
+    parser.add_argument("--quick", action="store_true", help="one round, one sentence: a test that it works, not a measurement")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     options = parser.parse_args()
     use_threads(options.threads)

@@ -1,10 +1,10 @@
-"""What measures cost on a GPU (part f), as ratios to the bare eager forward pass: `python benchmarks/gpu.py`, or a part
-of `make bench`.
+"""The cost of measures on a GPU (part f), as ratios to the bare eager forward pass: `python benchmarks/gpu.py`, or a
+part of `make bench`.
 
-The embedded model and an untrained one of BERT-base's shape, in float32 and bfloat16, over 128-token segments.
-The figures of the device in float32 are compared with the CPU's; the command fails if they differ. Prints a Markdown
-table, then the same rows as JSON lines. `--profile` prints where the time of one batch goes instead. Needs neither
-pyarrow nor numba.
+The models are the embedded one and an untrained one of BERT-base's shape, in float32 and bfloat16, over segments of 128
+tokens. The numbers of the device in float32 are compared with the CPU's; the command fails if they
+differ. It prints a Markdown table, then the same rows as JSON lines. With `--profile` it prints the time of each part
+of one batch instead. Neither pyarrow nor numba is needed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ BASE = {
 MODELS = ("mini", "base")
 DTYPES = ("float32", "bfloat16")
 TOLERANCE = 1e-4  # shares of attention and nats
-# The share of all heads' answers for a relation that may be others: of two equally strong weights either may win, and
-# an untrained model's weights are all nearly equal.
+# The largest share of all heads' answers for a relation that can differ: either of two equal weights can win, and the
+# weights of an untrained model are nearly equal.
 FLIPPED = {"mini": 0.005, "base": 0.02}
 ALL = "the whole pass"
 SAMPLE = 16
@@ -56,19 +56,19 @@ def model_of(name: str, dtype: str, device: str) -> Model:
 
 
 def settle_on(device: str) -> Callable[[], object]:
-    """Waits until the device has done what it was given."""
+    """A function that waits until the device has finished its work."""
     return torch.cuda.synchronize if torch.device(device).type == "cuda" else lambda: None
 
 
 def capture(model: Model, texts: Sequence[Encoded], batch_tokens: int) -> None:
-    """The forward pass with every map handed over and nothing done with it."""
+    """Run the forward pass and capture every map, without using it."""
     for batch in batches(texts, batch_tokens):
         model.stream(model.inputs(batch), lambda site, *_: None)
 
 
 def difference(measure: Measure, one: State, other: State, layout: HeadLayout) -> float:
-    """How far two states of a measure are apart: in values of its tables, or in the share of answers where it counts
-    such.
+    """The distance of two states of a measure: the largest difference of values in its tables or, for relations, the
+    share of answers that differ.
     """
     if measure.name == "relations":
         return max(
@@ -84,7 +84,9 @@ def difference(measure: Measure, one: State, other: State, layout: HeadLayout) -
 
 
 def agree(name: str, texts: Sequence[Encoded], device: str) -> Row:
-    """Fails if a device finds other figures than the CPU in float32."""
+    """A row with the largest difference between a device's numbers and the CPU's in float32; an error if one is too
+    large.
+    """
     here, there = (runner(model_of(name, "float32", place), SURFACE) for place in ("cpu", device))
     ours, theirs = here(texts), there(texts)
     apart = {
@@ -92,14 +94,14 @@ def agree(name: str, texts: Sequence[Encoded], device: str) -> Row:
     }
     for measure, far in apart.items():
         bar = FLIPPED[name] if measure == "relations" else TOLERANCE
-        if not far <= bar:  # so that NaN fails, too
+        if not far <= bar:  # so that NaN fails too
             raise AssertionError(f"{name}: {measure} on {device} is {far:.1e} from the CPU's, where {bar:.0e} is allowed")
     note = ", ".join(f"{measure} {far:.0e}" for measure, far in apart.items())
     return Row("f", f"{name}: float32 figures on {device} - on the CPU, at most", max(apart.values()), "", most=FLIPPED[name], note=note)
 
 
 def bandwidth(device: str) -> float:
-    """Bytes a second, read and written, of a copy on the device."""
+    """Bytes per second, read and written, of a copy on the device."""
     source = torch.empty((1 << 30) if torch.device(device).type == "cuda" else (1 << 27), dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     taken = interleaved({"copy": lambda: target.copy_(source)}, 5, settle_on(device))
@@ -107,7 +109,7 @@ def bandwidth(device: str) -> float:
 
 
 def compare(name: str, dtype: str, texts: Sequence[Encoded], device: str, batch_tokens: int, repeats: int, speed: float) -> list[Row]:
-    """Every measure and all of them against the bare pass, of one model in one type."""
+    """Rows for every measure, and for all of them together, against the bare pass, with one model in one dtype."""
     model = model_of(name, dtype, device)
     contestants: dict[str, Callable[[], object]] = {
         "bare": lambda: bare(model, texts, batch_tokens),
@@ -123,28 +125,26 @@ def compare(name: str, dtype: str, texts: Sequence[Encoded], device: str, batch_
     maps = len(texts) * model.layout.size * LENGTH**2
     head = f"{name} {dtype}"
     once = 1000 * statistics.median(times["bare"])
-    found = [Row("f", f"{head}: the bare eager forward pass", once, "ms", note=f"{len(texts)} segments, {batch_tokens} tokens a batch")]
+    found = [Row("f", f"{head}: the bare eager forward pass", once, "ms", note=f"{len(texts)} segments, {batch_tokens} tokens per batch")]
     for label in list(contestants)[1:]:
         note = f"{spread(times, label, 'bare')}; adds {_added(times, label):.3g} ms"
         if label != "capture":
             note += f", where reading the maps once takes {1000 * maps * size / speed:.2g}"
         if label == "distances":
             terms = maps * (model.layout.size - 1) / 2
-            note += f"; {terms / 1e6 / max(_added(times, label), 1e-9):.3g} billion terms of pairs a second"
+            note += f"; {terms / 1e6 / max(_added(times, label), 1e-9):.3g} billion terms of pairs per second"
         what = f"{head}: {'every map captured' if label == 'capture' else label} / the bare pass"
         found.append(Row("f", what, ratio(times, label, "bare"), most=1.5, note=note))
     return found
 
 
 def _added(times: Times, label: str) -> float:
-    """Milliseconds that something takes beyond the bare pass."""
+    """The milliseconds that a contestant takes beyond the bare pass."""
     return 1000 * statistics.median(a - b for a, b in zip(times[label], times["bare"], strict=True))
 
 
 def profile(model: Model, texts: Sequence[Encoded], device: str, batch_tokens: int) -> None:
-    """Print where the time of one batch goes, by what the device and the host do, for the bare pass and each
-    measure.
-    """
+    """Print the time of each part of one batch, on the device and the host, for the bare pass and each measure."""
     few = next(iter(batches(texts, batch_tokens)))
     works: dict[str, Callable[[], object]] = {"bare": lambda: bare(model, few, batch_tokens)}
     for name in SURFACE:
@@ -175,7 +175,7 @@ def measured(
     dtypes: Sequence[str] = DTYPES,
     checked: int = CHECKED,
 ) -> list[Row]:
-    """The rows of all models and types. Each is also printed to standard error as soon as it is measured."""
+    """The rows of all models and dtypes. Each is also printed to standard error as soon as it is measured."""
     texts = segments(load("mini", "cpu"), count)
     speed = bandwidth(device)
     found: list[Row] = []
@@ -204,7 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--segments", type=int, default=512, help="segments to time")
-    parser.add_argument("--batch-tokens", type=int, default=32768, help="tokens of a batch")
+    parser.add_argument("--batch-tokens", type=int, default=32768, help="tokens per batch")
     parser.add_argument("--repeats", type=int, default=7, help="rounds; their median is taken")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)

@@ -1,18 +1,18 @@
-"""Do intervals and p values keep their promises? Simulated by number of documents, before (percentiles) and after
-(`stats.inference`).
+"""The coverage of intervals and the error rates of p values, simulated by number of documents, before (percentiles) and
+after (`stats.inference`).
 
     python benchmarks/interval_coverage.py [--quick] [--trials 300] [--documents 4 6 8 ...] [--markdown]
 
 Documents are drawn from a synthetic population whose lengths, skewness and tails are fitted to EWT: lengths are
-lognormal, documents differ from each other in ways that heads share, and what is averaged within a document adds
-noise. The true value of each of 144 heads is known. Each row of the table is a kind of number that headscope prints.
-`coverage` is the share of 95 % intervals that hold the true value, `p<.05` and `p<.01` the share of p values below
-that where there is nothing to find, and `family` the share of trials in which at least one of 144 heads passes
-Holm's correction at .05 although there is nothing to find. All are in per cent; 95, 5, 1 and at most 5 are due. A
-dash is what is not printed: means have no p value, and below 6 documents there is neither interval nor p. Numbers in
-brackets are those of the methods before: percentile intervals; p values by the normal approximation (runs), by the
-share of replicates beyond 0 (loss; 500 replicates are too few for any head to pass Holm, with 10,000 some do) and by
-McNemar's test over examples (right or wrong).
+lognormal, documents differ from each other in ways that heads share, and averaging within a document adds noise. The
+true value of each of 144 heads is known. Each row of the table is a kind of number that headscope prints. `coverage` is
+the share of 95 % intervals that contain the true value. `p<.05` and `p<.01` are the shares of p values below these
+levels if there is no effect. `family` is the share of trials in which at least one of 144 heads passes Holm's
+correction at .05 although there is no effect. All are in per cent; the nominal values are 95, 5, 1 and at most 5. A
+dash means that nothing is printed: means have no p value, and below 6 documents there is neither interval nor p.
+Numbers in brackets are those of the earlier methods: percentile intervals; p values by the normal approximation (runs),
+by the share of replicates beyond 0 (loss; 500 replicates are too few for any head to pass Holm, with 10,000 some do)
+and by McNemar's test over examples (right or wrong).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from headscope.stats.significance import holm
 HEADS = 144
 REPLICATES = 500
 DOCUMENTS = (4, 6, 8, 10, 20, 50, 100)
-POPULATION = 100_000  # documents from which true values are taken
+POPULATION = 100_000  # documents from which true values are computed
 
 
 class Bounds(NamedTuple):
-    """Intervals and p values of all heads in one trial, and the true values, of which p is a test."""
+    """Intervals and p values of all heads in one trial, and the true values that the p values test."""
 
     truth: np.ndarray
     low: np.ndarray
@@ -72,15 +72,15 @@ class Population:
     seed: int = 0
 
     def heads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each head the mean (a logit), and how it follows three traits that documents have."""
+        """For each head, its mean (a logit) and its loadings on three traits of documents."""
         rng = np.random.default_rng(self.seed)
         return rng.normal(-1.5, 1.2, HEADS), rng.normal(0, 1, (3, HEADS)) / np.sqrt(3)
 
     def draw(self, number: int, rng: np.random.Generator, even: bool = False) -> Documents:
-        """Documents drawn at random; all of one length if `even`."""
+        """Documents drawn at random; all of the same length if `even`."""
         level, loading = self.heads()
         length = np.full(number, 20.0) if even else np.maximum(1, np.rint(12 * np.exp(self.tail * rng.standard_normal(number))))
-        traits = rng.standard_t(5, (number, 3)) + 0.3 * (np.log(length)[:, None] - np.log(12))  # long documents are of other kinds
+        traits = rng.standard_t(5, (number, 3)) + 0.3 * (np.log(length)[:, None] - np.log(12))  # long documents differ in kind
         own = rng.standard_normal((number, HEADS))
         noise = rng.standard_normal((number, HEADS)) / np.sqrt(length)[:, None]
         return Documents(length, expit(level + self.between * (traits @ loading + 0.5 * own) + self.within * noise))
@@ -94,7 +94,7 @@ class Population:
 
 
 def mean_of(documents: Documents, weights: np.ndarray) -> np.ndarray:
-    """Means over all that documents hold, in every column of weights."""
+    """Means over all documents, for every column of weights."""
     drawn = weights.T @ documents.length
     with np.errstate(invalid="ignore", divide="ignore"):
         means: np.ndarray = (weights.T @ (documents.values * documents.length[:, None])) / drawn[:, None]
@@ -106,8 +106,8 @@ def _names(trial: int, number: int, run: str = "") -> list[str]:
 
 
 def _both(truth: np.ndarray, value: np.ndarray, drawn: np.ndarray, support: Support, before_p: str) -> Trial:
-    """What percentiles and what the package say of values that have replicates."""
-    drawn = drawn[np.isfinite(drawn).all(1)]  # some replicates of few documents draw none of them
+    """The results of percentiles and of the package for values with replicates."""
+    drawn = drawn[np.isfinite(drawn).all(1)]  # with few documents, some replicates draw none
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
     gap, gaps = value - truth, drawn - truth
     if before_p == "none":
@@ -121,7 +121,7 @@ def _both(truth: np.ndarray, value: np.ndarray, drawn: np.ndarray, support: Supp
 
 
 def means(population: Population, number: int, trials: int, even: bool) -> Iterator[Trial]:
-    """A mean over texts or rows: of documents that are all alike in length, or not."""
+    """A mean over texts or rows, from documents of equal length or not."""
     rng = np.random.default_rng([number, 1, even])
     truth = population.truth(even)
     for trial in range(trials):
@@ -131,9 +131,7 @@ def means(population: Population, number: int, trials: int, even: bool) -> Itera
 
 
 def paired_runs(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The difference of two runs over the same documents: another model gives every head other values of the same
-    documents.
-    """
+    """The difference of two runs over the same documents, in which another model gives every head other values."""
     rng = np.random.default_rng([number, 2])
     order = np.random.default_rng(3).permutation(HEADS)
 
@@ -147,7 +145,7 @@ def paired_runs(population: Population, number: int, trials: int) -> Iterator[Tr
 
 
 def separate_runs(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The difference of two runs over different documents, as many in each."""
+    """The difference of two runs over different documents, the same number in each."""
     rng = np.random.default_rng([number, 4])
     for trial in range(trials):
         runs = [population.draw(number, rng) for _ in range(2)]
@@ -159,8 +157,8 @@ def separate_runs(population: Population, number: int, trials: int) -> Iterator[
 
 
 def best_heads(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The cross-fitted best head of a label with some three cases in a document: coverage is that of the heads that
-    were chosen.
+    """The cross-fitted best head of a label with about three cases per document. Coverage is that
+    of the chosen heads.
     """
     rng = np.random.default_rng([number, 5])
     level, _ = population.heads()
@@ -190,16 +188,14 @@ def _mean_ability(population: Population) -> np.ndarray:
 
 
 def contrasts(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """What the loss is without a head (ablation, pruning): systems that are, over all documents, as good as the
-    base.
-    """
+    """The change of the loss without a head (ablation, pruning), for systems that equal the base over all documents."""
     rng = np.random.default_rng([number, 7])
     score = Mean("loss", "lower")
     for trial in range(trials):
         documents = population.draw(number, rng)
         examples = documents.length.astype(int)
         names = np.repeat(_names(trial, number), examples).tolist()
-        own = gamma.rvs(2, size=(number, HEADS), random_state=rng) - 2  # skewed: a head is missed much in few documents
+        own = gamma.rvs(2, size=(number, HEADS), random_state=rng) - 2  # skewed: a head matters much in few documents
         gaps = 0.1 * np.repeat(own, examples, 0) + 0.3 * rng.standard_normal((len(names), HEADS))
         base = rng.gamma(4, 1, len(names))
         systems = score.statistics((base[:, None] + gaps).T)
@@ -211,8 +207,8 @@ def contrasts(population: Population, number: int, trials: int) -> Iterator[Tria
 
 
 def answers(population: Population, number: int, trials: int) -> Iterator[Trial]:
-    """The same for answers that are right or wrong. Before: McNemar's test, which takes the examples of a document
-    as independent.
+    """The same for answers that are right or wrong. The earlier method is McNemar's test, which treats the examples of
+    a document as independent.
     """
     rng = np.random.default_rng([number, 8])
     score = Accuracy()
@@ -220,7 +216,7 @@ def answers(population: Population, number: int, trials: int) -> Iterator[Trial]
         documents = population.draw(number, rng)
         examples = documents.length.astype(int)
         names = np.repeat(_names(trial, number), examples).tolist()
-        lean = np.repeat(0.5 + 0.4 * np.tanh(rng.standard_normal((number, HEADS))), examples, 0).T  # who does better in a document
+        lean = np.repeat(0.5 + 0.4 * np.tanh(rng.standard_normal((number, HEADS))), examples, 0).T  # which system is better in a document
         base = rng.random(len(names)) < 0.5
         system = base ^ (rng.random((HEADS, len(names))) < 0.3 * np.where(base, 1 - lean, lean))
         ones = np.ones(len(names), dtype=int)
@@ -234,7 +230,7 @@ def answers(population: Population, number: int, trials: int) -> Iterator[Trial]
 
 @dataclass
 class Tally:
-    """What became of the promises of one method."""
+    """The coverage and error rates of one method, trial by trial."""
 
     held: list[float] = field(default_factory=list)
     five: list[float] = field(default_factory=list)
@@ -242,7 +238,7 @@ class Tally:
     family: list[float] = field(default_factory=list)
 
     def add(self, bounds: Bounds) -> None:
-        """Count one trial. What is left empty promises nothing."""
+        """Count one trial. Intervals and p values that are missing do not count."""
         given = np.isfinite(bounds.low)
         if given.any():
             self.held.append(float(((bounds.low <= bounds.truth) & (bounds.truth <= bounds.high))[given].mean()))
@@ -253,7 +249,7 @@ class Tally:
             self.family.append(float((holm(p) < 0.05).any()))
 
     def cells(self) -> list[str]:
-        """Percentages; a dash where a method says nothing."""
+        """Percentages; a dash if a method gives nothing."""
         return [f"{100 * np.mean(one):.1f}" if one else "–" for one in (self.held, self.five, self.one, self.family)]
 
 
@@ -269,8 +265,8 @@ KINDS: dict[str, Callable[[Population, int, int], Iterator[Trial]]] = {
 
 
 def table(numbers: Sequence[int], trials: int) -> Iterator[list[str]]:
-    """Rows: kind, documents, then coverage, errors at .05 and .01 and of the family, each after and, in brackets,
-    before.
+    """Rows: kind, documents, then coverage, errors at .05 and .01 and of the family, each for the new method and, in
+    brackets, for the earlier one.
     """
     population = Population()
     for name, simulate in KINDS.items():
@@ -285,8 +281,8 @@ def table(numbers: Sequence[int], trials: int) -> Iterator[list[str]]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="coverage of intervals and errors of p values by number of documents")
-    parser.add_argument("--quick", action="store_true", help="30 trials: a try")
+    parser = argparse.ArgumentParser(description="coverage of intervals and error rates of p values by number of documents")
+    parser.add_argument("--quick", action="store_true", help="30 trials: a test that it works")
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--documents", type=int, nargs="+", default=list(DOCUMENTS))
     parser.add_argument("--markdown", action="store_true", help="as the table of docs/believe.md")

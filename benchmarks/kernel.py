@@ -1,6 +1,6 @@
 """The Jensen-Shannon kernel (part c) against plain numpy in the form of the paper's released code, on the same maps.
 
-Both are given the maps of one segment by all heads, and both smooth them. The numpy forms run in a separate process.
+Both get the maps of all heads for one segment, and both smooth them. The numpy forms run in a separate process.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from common import LENGTH, Row, interleaved, ratio, segments, spread
 from headscope.models.load import load
 from headscope.stats.divergence import Form, RowStack
 
-FEW = 3  # heads of the float16 form that are timed: all would take minutes
+FEW = 3  # heads timed in the float16 form: all heads would take minutes
 
 
 def ours(maps: paper.Maps, form: Form | None = None) -> NDArray[np.float64]:
-    """The divergences by the kernel that a run uses, or in another form."""
+    """The divergences from the kernel that a run uses, or from another form."""
     heads, rows, keys = maps.shape
     stack = RowStack(np.zeros(rows, dtype=np.int64), np.arange(rows), [heads], keys, torch.device("cpu"), form)
     stack.put(0, torch.from_numpy(paper.smooth(maps))[None])
@@ -34,7 +34,7 @@ def ours(maps: paper.Maps, form: Form | None = None) -> NDArray[np.float64]:
 
 
 def real_maps() -> paper.Maps:
-    """The maps [head, row, key] of one segment by all heads of the embedded model."""
+    """The maps [head, row, key] of all heads of the embedded model for one segment."""
     model = load(device="cpu")
     layers: list[torch.Tensor] = []
     model.stream(model.inputs(segments(model, 1)), lambda site, weights, *_: layers.append(weights[0].clone()))
@@ -43,7 +43,7 @@ def real_maps() -> paper.Maps:
 
 @contextmanager
 def apart(maps: paper.Maps) -> Iterator[Callable[[str, int], None]]:
-    """Goes through so many heads in a numpy form, in a process that has the maps and nothing else."""
+    """A function that computes the rows of a number of heads in a numpy form, in a process that has only the maps."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "maps.npy"
         np.save(path, maps)
@@ -63,7 +63,7 @@ def apart(maps: paper.Maps) -> Iterator[Callable[[str, int], None]]:
 
 
 def rows(quick: bool = False) -> list[Row]:
-    """The kernel against numpy and plain torch; fails if they do not find the same divergences."""
+    """The kernel against numpy and plain torch; an error if they do not give the same divergences."""
     maps = real_maps()
     heads, few = len(maps), 1 if quick else FEW
     fast: dict[str, Callable[[], NDArray[np.float64]]] = {"kernel": lambda: ours(maps), "torch": lambda: ours(maps, "plain")}
@@ -74,14 +74,14 @@ def rows(quick: bool = False) -> list[Row]:
     exact = paper.released(maps.astype(np.float64), heads)
     off = {name: float(np.abs(work() - exact).max()) / LENGTH for name, work in {**fast, **plain}.items()}
     if not max(off.values()) < 1e-5:
-        raise AssertionError(f"all forms must find the same divergences to 1e-5 nats; they are off by {off}")
+        raise AssertionError(f"all forms must give the same divergences to 1e-5 nats; their errors are {off}")
     off_half = float(np.abs(paper.released(maps.astype(np.float16), few) - exact[:few]).max()) / LENGTH
     quickly = interleaved(fast, 5 if quick else 15)
     with apart(maps) as go:
         sizes = {"released": heads, "lean": heads, "half": few}
         slow: dict[str, Callable[[], object]] = {form: lambda form=form, n=n: go(form, n) for form, n in sizes.items()}  # type: ignore[misc]
         times = dict(interleaved({**fast, **slow}, 1 if quick else 5))
-    times["half"] = [heads / few * taken for taken in times["half"]]  # every turn of the loop is the same work
+    times["half"] = [heads / few * taken for taken in times["half"]]  # every iteration of the loop does the same work
     return [
         Row(
             "c",
@@ -98,5 +98,5 @@ def rows(quick: bool = False) -> list[Row]:
             note=f"extrapolated from {few} of {heads} heads; float16 is off by {off_half:.0e} nats",
         ),
         Row("c", "plain torch / the kernel", ratio(quickly, "torch", "kernel"), note=spread(quickly, "torch", "kernel")),
-        Row("c", "the kernel", 1000 * statistics.median(quickly["kernel"]), "ms", note="a segment"),
+        Row("c", "the kernel", 1000 * statistics.median(quickly["kernel"]), "ms", note="per segment"),
     ]

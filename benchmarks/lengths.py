@@ -1,8 +1,9 @@
-"""Surface measures by length of texts, beside the bare eager and the bare SDPA pass: `python benchmarks/lengths.py`.
+"""Surface measures by length of texts, compared with the bare eager and the bare SDPA pass: `python
+benchmarks/lengths.py`.
 
-Untrained models of BERT-base's and of Llama-1B's shape, on a GPU in float32 and bfloat16, on a CPU in float32. Each
-contestant reads the same batches; the table has the median over rounds of the ratio of their times, and the most memory
-that each takes beyond the model. What does not fit into memory is said.
+The models are untrained, of BERT-base's and of Llama-1B's shape, on a GPU in float32 and bfloat16, on a CPU in float32.
+All contestants read the same batches. The table has the median over rounds of the ratio of their times, and the peak
+memory of each beyond the model. Contestants that do not fit into memory are reported.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ LLAMA = {
     **{"hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8},
     **{"intermediate_size": 8192, "head_dim": 64},
 }
-BATCHES = 4  # of texts of up to MANY tokens: a run has many, and what comes before one overlaps with the last
+BATCHES = 4  # for texts of up to MANY tokens: a run has many batches, and preparing one overlaps with computing the last
 MANY = 2048
 LENGTHS = (128, 512, 2048, 8192, 16384, 32768)
 
 
 def text(model: Model, length: int, number: int) -> Encoded:
-    """A text of so many tokens, drawn at random, each a word; some are commas."""
+    """A text of `length` random tokens, each a word; some are commas."""
     rng = np.random.default_rng(number)
     ids = rng.integers(1000, 3000, length)
     pieces = tuple("," if id % 9 == 0 else f"w{id}" for id in ids)
@@ -63,12 +64,14 @@ def model_of(name: str, length: int, dtype: str, device: str) -> Model:
 
 
 def sdpa(model: Model, texts: Sequence[Encoded], batch_tokens: int) -> None:
-    """The forward pass with fused attention and nothing else."""
+    """Run the forward pass with fused attention, and nothing else."""
     bare(model, texts, batch_tokens, "sdpa")
 
 
 def fits(work: Callable[[], object], device: str) -> float | None:
-    """The most memory that work takes beyond what is held, in GB on a GPU; None if there is not enough."""
+    """The peak memory of `work` beyond what is allocated, in GB on a GPU (0 on a CPU); None if there is not enough
+    memory.
+    """
     gc.collect()
     if torch.device(device).type != "cuda":
         work()
@@ -88,7 +91,7 @@ def fits(work: Callable[[], object], device: str) -> float | None:
 
 
 def compare(name: str, length: int, dtype: str, device: str, tokens: int, repeats: int, most_eager: int) -> tuple[Row, dict[str, Any]]:
-    """The surface pass against both bare passes, of one model, length and type."""
+    """The surface pass against both bare passes, with one model, length and dtype."""
     model = model_of(name, length, dtype, device)
     batches = BATCHES if length <= MANY and torch.device(device).type == "cuda" else 1
     texts = [text(model, length, number) for number in range(batches * max(1, tokens // length))]
@@ -137,10 +140,10 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--models", default="base,llama")
     parser.add_argument("--dtypes", default=None, help="float32,bfloat16 on a GPU, float32 on a CPU")
-    parser.add_argument("--lengths", default=None, help="tokens of a text, as in 128,512; up to 2,048 on a CPU")
-    parser.add_argument("--tokens", type=int, default=None, help="of a batch: 32,768 on a GPU, 2,048 on a CPU")
+    parser.add_argument("--lengths", default=None, help="tokens per text, as in 128,512; up to 2,048 on a CPU")
+    parser.add_argument("--tokens", type=int, default=None, help="tokens per batch: 32,768 on a GPU, 2,048 on a CPU")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--most-eager", type=int, default=16384, help="longest text that eager attention is tried on")
+    parser.add_argument("--most-eager", type=int, default=16384, help="the longest texts for eager attention, in tokens")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     use_threads(options.threads)

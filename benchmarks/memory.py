@@ -1,6 +1,6 @@
-"""How much memory a run takes (part d): against the length of its inputs, and against the size of its corpus.
+"""The memory of a run (part d), by the length of its inputs and by the size of its corpus.
 
-Every figure comes from a separate process, started as `python benchmarks/memory.py length FORM LENGTH` or `... corpus
+Every number comes from a separate process, started as `python benchmarks/memory.py length FORM LENGTH` or `... corpus
 MEASURES SEGMENTS`, which prints megabytes.
 """
 
@@ -23,14 +23,14 @@ from headscope.models.load import load
 from headscope.models.model import Model
 
 LENGTHS = (128, 256, 512, 1024, 2048)
-TOKENS = max(LENGTHS)  # of a batch, and of all the texts of a process
+TOKENS = max(LENGTHS)  # of a batch, and of all texts of a process together
 WITHOUT = tuple(name for name in SURFACE if name != "distances")
 FORMS = {"without distances": WITHOUT, "with distances": SURFACE}
 STATUS = Path("/proc/self/status")
 
 
 def rows(quick: bool = False) -> list[Row]:
-    """Peaks as multiples: of the bare pass's by length, of the smaller corpus's by size."""
+    """Peaks as ratios: to that of the bare pass, by length; to that of the smaller corpus, by size."""
     if not STATUS.exists():
         return [Row("d", "peak memory", None, note="this system has no /proc/self/status")]
     return [*_lengths(LENGTHS[:3] if quick else LENGTHS), *_sizes(50 if quick else 200, 200 if quick else 2000)]
@@ -41,7 +41,7 @@ def _lengths(lengths: Sequence[int]) -> list[Row]:
     found = []
     for length in lengths:
         peaks = {name: _child("length", name, length) for name in names}
-        texts = f"{TOKENS // length} texts of {length} tokens" if length < TOKENS else f"a text of {length} tokens"
+        texts = f"{TOKENS // length} texts of {length} tokens" if length < TOKENS else f"one text of {length} tokens"
         for name in names[1:]:
             form = "`output_attentions=True` and nothing else" if name == "output_attentions" else f"the surface pass {name}"
             note = f"{peaks[name]:,.0f} MB beyond the loaded model; the bare pass {peaks['bare']:,.0f}"
@@ -77,13 +77,13 @@ def _child(*words: object) -> float:
 
 
 def length_peak(form: str, length: int) -> float:
-    """Megabytes that a pass over texts of one length takes beyond the loaded model, which is the embedded one's
+    """The megabytes that a pass over texts of one length takes beyond the loaded model, which has the embedded one's
     size.
     """
     model = untrained(load(device="cpu"), max_position_embeddings=TOKENS)
     texts, short = segments(model, TOKENS // length, length), segments(model, 1, 32)
     work = _work(form, model)
-    work(short)  # what is set up or compiled once is no part of it
+    work(short)  # set-up and compilation do not count
     _forget_peak()
     before = _megabytes("VmRSS")
     work(texts)
@@ -105,14 +105,14 @@ def _all_maps(model: Model, texts: list[Encoded]) -> object:
 
 
 def corpus_peak(measures: Sequence[str], count: int) -> float:
-    """Megabytes of a whole run over a file, libraries and model included."""
+    """The megabytes of a whole run over a file, including libraries and model."""
     with tempfile.TemporaryDirectory() as folder:
         hs.run("mini", write_pairs(Path(folder), count), measures, max_length=LENGTH, device="cpu")
     return _megabytes("VmHWM")
 
 
 def write_pairs(folder: Path, count: int) -> Path:
-    """A file of pairs of paragraphs, each enough for a segment of full length."""
+    """A file of pairs of paragraphs, each long enough for a segment of full length."""
     path = folder / "pairs.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for document in documents(count):
@@ -122,12 +122,14 @@ def write_pairs(folder: Path, count: int) -> Path:
 
 
 def _megabytes(field: str) -> float:
-    """Not getrusage: its maximum is inherited from the process that started this one."""
+    """A field of the process's status, in megabytes. getrusage is not used, since its maximum is inherited from the
+    parent process.
+    """
     return int(STATUS.read_text(encoding="ascii").split(f"{field}:")[1].split()[0]) / 1024
 
 
 def _forget_peak() -> None:
-    """Start the peak again from what is in use now."""
+    """Reset the peak to the memory in use now."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 

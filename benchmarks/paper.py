@@ -1,12 +1,12 @@
 """Jensen-Shannon divergences in plain numpy, in the form of the paper's released code (METHODS §6, §15): a second
 implementation.
 
-It loops over heads; for each it smooths the maps, takes the mean with every other head, and adds up the KL divergences
-of both sides from it, so that every pair is taken twice. It works in the type of the maps: float32, or the float16 of
-the released files.
+It loops over heads. For each head it smooths the maps, takes the mean with every other head, and adds up the KL
+divergences of both sides from it, so that every pair is computed twice. It computes in the type of the maps: float32,
+or the float16 of the released files.
 
-As a command, `python benchmarks/paper.py MAPS.npy`, it works in a process without any other library, as that code
-does, and for each line `FORM HEADS` that it reads goes through so many heads and answers with a line.
+The command `python benchmarks/paper.py MAPS.npy` works in a process without any other library, as that code does. For
+each line `FORM HEADS` that it reads, it computes the rows of that many heads and answers with a line.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ Maps = NDArray[np.floating]
 
 
 def smooth(maps: Maps) -> Maps:
-    """The maps with a thousandth of even attention mixed in, as the released code has it, so that no logarithm is of
-    0.
-    """
+    """The maps with a thousandth of even attention mixed in, as in the released code, so that no logarithm is of 0."""
     smoothed: Maps = maps * 0.999 + 0.001 / maps.shape[-1]
     return smoothed
 
 
 def released(maps: Maps, heads: int) -> NDArray[np.float64]:
-    """The first `heads` rows of the matrix of divergences, summed over query rows, with as much work as the released
-    code does.
+    """The first `heads` rows of the matrix of divergences, summed over query rows, with as much work as in the released
+    code.
     """
     out = np.zeros((heads, len(maps)))
     for number in range(heads):
@@ -43,7 +41,7 @@ def released(maps: Maps, heads: int) -> NDArray[np.float64]:
 
 
 def lean(maps: Maps, heads: int) -> NDArray[np.float64]:
-    """The same with the maps smoothed once, and each KL divergence summed as soon as it is there."""
+    """The same rows, with the maps smoothed once and each KL divergence summed at once."""
     smoothed, out = smooth(maps), np.zeros((heads, len(maps)))
     for number in range(heads):
         mean = (smoothed[number] + smoothed) / 2
@@ -57,7 +55,7 @@ def _kl(p: Maps, q: Maps) -> Maps:
 
 
 def main() -> None:
-    """Go through the maps as often as is asked."""
+    """Compute the rows that each input line requests."""
     maps = np.load(sys.argv[1])
     half = maps.astype(np.float16)
     for line in sys.stdin:

@@ -1,9 +1,9 @@
-"""Getting what heads attend to with other tools, beside a run of headscope (part i): `python benchmarks/peers.py`.
+"""Other tools that give attention, compared with a run of headscope (part i): `python benchmarks/peers.py`.
 
 The embedded language model reads segments of 128 tokens. Each contestant ends with the entropy of every head: a run of
-the three surface measures with 500 replicates; `output_attentions=True`, which is what bertviz draws; TransformerLens,
-which caches the patterns; inseq, which attributes one token after the other. The last two take part where they are
-installed. All must find the same entropies, and inseq the same last row of a map, or the command fails.
+the three surface measures with 500 replicates; `output_attentions=True`, whose maps bertviz draws; TransformerLens,
+which caches the patterns; inseq, which attributes one token at a time. The last two are included if they are installed.
+All must give the same entropies, and inseq the same last row of a map, or the command fails.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from headscope.models.load import load
 from headscope.models.model import Model
 
 MODEL = "mini-decoder"
-STEPWISE = 2  # segments of a tool that goes through a text token by token
+STEPWISE = 2  # segments for a tool that reads a text token by token
 
 
 def segments(model: Model, count: int) -> list[Encoded]:
-    """Texts of exactly `LENGTH` tokens: those of documents whose words end there."""
+    """Texts of exactly `LENGTH` tokens, from documents in which a word ends there."""
     encoder = Encoder(model.tokenizer, unit="document", max_length=LENGTH, overlong="truncate")
     texts = (text for text in encoder.texts(documents(20 * count), Tally()) if len(text) == LENGTH)
     return list(islice(texts, count))
@@ -48,13 +48,13 @@ def ids_of(texts: Sequence[Encoded]) -> list[torch.Tensor]:
 
 
 def plain(model: Model, texts: Sequence[Encoded]) -> np.ndarray:
-    """By `output_attentions=True`."""
+    """Entropies by `output_attentions=True`."""
     with torch.inference_mode(), implementation(model.network, "eager"):
         return sum(entropies(torch.stack(model.network(ids, output_attentions=True, use_cache=False).attentions)) for ids in ids_of(texts))  # type: ignore[return-value]
 
 
 def lens(bridge: Any, texts: Sequence[Encoded]) -> np.ndarray:
-    """By TransformerLens, which keeps the patterns of all layers."""
+    """Entropies by TransformerLens, which keeps the patterns of all layers."""
     with torch.inference_mode():
         totals = []
         for ids in ids_of(texts):
@@ -64,7 +64,7 @@ def lens(bridge: Any, texts: Sequence[Encoded]) -> np.ndarray:
 
 
 def stepwise(attributor: Any, tokenizer: Any, texts: Sequence[Encoded]) -> list[torch.Tensor]:
-    """By inseq, which attributes every token to those before it: of each text [key, row, layer, head]."""
+    """Attributions by inseq, of every token to those before it: [key, row, layer, head] for each text."""
     maps = []
     for text in texts:
         words = tokenizer.decode(text.ids[1:])
@@ -74,7 +74,7 @@ def stepwise(attributor: Any, tokenizer: Any, texts: Sequence[Encoded]) -> list[
 
 
 def language_model() -> Any:
-    """The embedded language model as transformers loads it, and its tokenizer."""
+    """The embedded language model as transformers loads it, its tokenizer, and its folder."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = files("headscope.models") / MODEL
@@ -83,7 +83,7 @@ def language_model() -> Any:
 
 
 def rows(quick: bool = False) -> list[Row]:
-    """What each takes, as a multiple of a run of headscope over as many texts."""
+    """The time of each contestant, as a multiple of a run of headscope over the same texts."""
     model = load(MODEL, "cpu")
     texts = segments(model, 16 if quick else 64)
     run = runner(model, DEFAULT)
@@ -124,7 +124,7 @@ def _ratios(contestants: dict[str, Callable[[], object]], repeats: int) -> list[
 
 
 def _inseq(model: Model, texts: Sequence[Encoded], repeats: int) -> Row:
-    """Inseq's attention beside a run, on few texts."""
+    """The time of inseq's attention, as a multiple of a run, on few texts."""
     import inseq
 
     network, tokenizer, _ = language_model()
@@ -142,7 +142,7 @@ def _inseq(model: Model, texts: Sequence[Encoded], repeats: int) -> Row:
 
 def _check(name: str, values: np.ndarray, expected: np.ndarray) -> None:
     if not np.allclose(values, expected, rtol=1e-4, atol=1e-5):
-        raise AssertionError(f"{name} finds other numbers: up to {np.abs(values - expected).max():.1e} apart")
+        raise AssertionError(f"{name} gives other numbers; the largest difference is {np.abs(values - expected).max():.1e}")
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
-"""Reading and encoding one line, one row, one word and one text at a time: the second form of what headscope does for
-many at once. Both must give the same texts.
+"""Reading and encoding one line, one row, one word and one text at a time: the plain form of what headscope does for
+many at once. Both forms must give the same texts.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from headscope.encoding.tokenizer import Tokenizer, Tokens, Words
 
 
 class PlainTokenizer(Tokenizer):
-    """Asks the backend for every text, and remembers nothing."""
+    """A tokenizer that calls the backend for every text, without a cache."""
 
     def tokens_of_each(self, texts: Iterable[Words], tally: Tally | None = None) -> Iterator[Tokens[Words]]:
-        """The tokens of one text after the other."""
+        """The tokens of each text, one text at a time."""
         for words in texts:
             runs = list(_together(words)) if self._marks_words else [[place] for place in range(len(words))]
             pairs: list[tuple[int, int]] = []
@@ -47,7 +47,7 @@ class PlainTokenizer(Tokenizer):
             yield words, tuple(token for _, token in pairs), tuple(place for place, _ in pairs)
 
     def _of_runs(self, words: Sequence[Word], runs: Sequence[Sequence[int]]) -> list[list[tuple[int, int]] | None]:
-        """Of each run its tokens, each after its word's place in the run; None if a token belongs to two words."""
+        """The tokens of each run, each after its word's place in the run; None if a token belongs to two words."""
         leads = [" " if self._spaced and run[0] > 0 and words[run[0] - 1].space_after else "" for run in runs]
         forms = [[words[place].form for place in run] for run in runs]
         encoding = encode_words(self._backend, [lead + "".join(own) for lead, own in zip(leads, forms, strict=True)])
@@ -63,7 +63,7 @@ class PlainTokenizer(Tokenizer):
 
 
 class PlainEncoder(Encoder):
-    """Puts texts together token by token."""
+    """An encoder that assembles texts token by token."""
 
     def _assemble(self, chunk: SegmentChunk, name: str, document: Annotated, sides: tuple[Part, ...]) -> Encoded:
         template = self.tokenizer.pair if len(sides) == 2 else self.tokenizer.single
@@ -102,7 +102,7 @@ class PlainEncoder(Encoder):
 
 @contextmanager
 def one_by_one() -> Iterator[None]:
-    """Files are read line by line, and sentences of CoNLL-U row by row."""
+    """While the context is active, files are read line by line and sentences of CoNLL-U row by row."""
     with patch.object(files, "_whole", _lines), patch.object(conllu, "parse_sentence", parse_rows):
         yield
 
@@ -115,7 +115,7 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[list[Line]]:
 
 
 def _together(words: Sequence[Word]) -> Iterator[list[int]]:
-    """Positions of words with no space between them."""
+    """The positions of words without a space between them, one list per run."""
     run: list[int] = []
     for place in range(len(words)):
         if run and words[place - 1].space_after:
@@ -127,7 +127,7 @@ def _together(words: Sequence[Word]) -> Iterator[list[int]]:
 
 
 def _place(run: Sequence[str], start: int, end: int) -> int | None:
-    """Which word of a run the characters [start, end) belong to; None if to two."""
+    """The number of the word in a run to which the characters [start, end) belong; None if they belong to two."""
     ends = np.cumsum([len(form) for form in run])
     first = min(int(np.searchsorted(ends, start, side="right")), len(run) - 1)
     return first if end <= ends[first] or first == len(run) - 1 else None

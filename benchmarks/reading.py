@@ -1,8 +1,9 @@
-"""Tokens a second from a file to encoded texts, by one process: `python benchmarks/reading.py`.
+"""Tokens per second from a file to encoded texts, in one process: `python benchmarks/reading.py`.
 
-Plain text, JSON lines and CoNLL-U, made of the sampler's sentences with some words that are new in every document; with
-HEADSCOPE_DATA also EWT's training part. Beside each the plain form, one line, row, word and text at a time, in the same
-rounds; both must give the same texts. Seconds are of the processor, so that other programs on the machine disturb less.
+The files are plain text, JSON lines and CoNLL-U, generated from the sampler's sentences with some new words in every
+document; with HEADSCOPE_DATA, EWT's training part is read too. Each is compared in the same rounds with the plain form,
+which reads one line, row, word and text at a time. Both forms must give the same texts. Seconds are processor time, so
+other programs on the machine affect them less.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from headscope.encoding.texts import Encoded, Encoder
 from headscope.models.load import load_tokenizer
 from plain_reading import PlainEncoder, PlainTokenizer, one_by_one
 
-NEW = 20  # of so many words one is met for the first time, as in running text
+NEW = 20  # one of this many words is new, as in running text
 EWT = "ud/en_ewt-ud-train.conllu.xz"
 
 
 def generated(folder: Path, documents: int) -> dict[str, Path]:
-    """The files, by their kind."""
+    """The generated files, by kind."""
     rng = random.Random(0)
     pool = [sentence for document in read("sampler") for sentence in document.sentences]
     chosen = [rng.sample(pool, 12) for _ in range(documents)]
@@ -64,7 +65,7 @@ def _rows(sentence: Sentence, rng: random.Random) -> str:
 
 
 def ewt(folder: Path) -> dict[str, Path]:
-    """EWT as CoNLL-U and as plain text, unpacked, where it is there."""
+    """EWT as CoNLL-U and as plain text, unpacked, if HEADSCOPE_DATA has it."""
     source = Path(os.environ.get("HEADSCOPE_DATA", "")) / EWT
     if "HEADSCOPE_DATA" not in os.environ or not source.exists():
         return {}
@@ -76,7 +77,7 @@ def ewt(folder: Path) -> dict[str, Path]:
 
 
 def seconds(work: Callable[[], Iterator[Encoded]]) -> tuple[int, float]:
-    """How many tokens come, and how long the processor takes for them."""
+    """The number of tokens, and the processor time that they take."""
     gc.collect()
     began = time.process_time()
     tokens = sum(map(len, work()))
@@ -84,7 +85,7 @@ def seconds(work: Callable[[], Iterator[Encoded]]) -> tuple[int, float]:
 
 
 def require_same(path: Path, ours: Encoder, plain: Encoder) -> None:
-    """An error unless both forms give the same texts."""
+    """Raise an error unless both forms give the same texts."""
     with one_by_one():
         expected = [(text.id, text.ids.tolist(), text.word_of, text.annotation) for text in plain.texts(read(path), Tally())]
     if [(text.id, text.ids.tolist(), text.word_of, text.annotation) for text in ours.texts(read(path), Tally())] != expected:
@@ -107,7 +108,7 @@ def main() -> None:
             rounds = []
             gc.freeze()
             for _ in range(asked.rounds):
-                encoder = Encoder(load_tokenizer())  # which has met no word yet
+                encoder = Encoder(load_tokenizer())  # with an empty cache of words
                 tokens, ours = seconds(lambda encoder=encoder, path=path: encoder.texts(read(path), Tally()))  # type: ignore[misc]
                 began = time.process_time()
                 for _document in read(path):

@@ -1,7 +1,7 @@
-"""What scoring heads as parsers costs, sentence by sentence (part b), with the embedded model.
+"""The cost of scoring heads as parsers, sentence by sentence (part b), with the embedded model.
 
 The treebank is EWT dev if HEADSCOPE_DATA names a folder that has it, else the sampler. The scoring alone is compared
-with a loop over heads and words, as the paper's notebook does it.
+with a loop over heads and words, as in the paper's notebook.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def word_maps(model: Model, text: Encoded) -> np.ndarray:
 
 
 def naive(texts: list[Encoded], maps: list[np.ndarray]) -> Counter[tuple[str, str, int, int, int]]:
-    """Right answers by document, relation, direction, layer and head: a loop over heads, and over words."""
+    """Right answers by document, relation, direction, layer and head, from a loop over heads and words."""
     right: Counter[tuple[str, str, int, int, int]] = Counter()
     for text, a in zip(texts, maps, strict=True):
         for layer in range(a.shape[0]):
@@ -74,7 +74,7 @@ def rows(quick: bool = False) -> list[Row]:
     return [
         Row(
             "b",
-            "relations: preparing batches, 128 tokens, 32,768 a batch",
+            "relations: preparing batches, 128 tokens per text, 32,768 per batch",
             host_seconds(model, prepared, 3) * 100_000 / sum(len(text.words) for text in prepared),
             "s of a CPU",
             note="for 100,000 words: words, sentences, governors, labels, replicate weights; independent of the model and its device",
@@ -91,13 +91,13 @@ def rows(quick: bool = False) -> list[Row]:
             "scoring in a loop over heads and words / ours",
             plain / ours,
             least=20,
-            note="the loop has its word maps; ours makes what it needs of them",
+            note="the loop gets complete word maps; ours computes only what it needs of them",
         ),
     ]
 
 
 def host_seconds(model: Model, texts: list[Encoded], rounds: int) -> float:
-    """Seconds of one CPU that it takes to prepare batches of a GPU's size for `relations`, before any map is there."""
+    """The CPU seconds that preparing batches of a GPU's size takes for `relations`, before any map is there."""
     plan = Plan.make([make("relations")], model.sites)
     planned = list(batches(texts, 32_768))
 
@@ -113,24 +113,24 @@ def host_seconds(model: Model, texts: list[Encoded], rounds: int) -> float:
 
 
 def _check(texts: list[Encoded], maps: list[np.ndarray], found: State) -> None:
-    """Both forms must find the same number of right answers for every relation, direction and head."""
+    """Raise an error unless both forms give the same number of right answers for every relation, direction and head."""
     expected: Counter[tuple[str, int, int]] = Counter()
     heads = maps[0].shape[1]
     for (_, relation, direction, layer, head), n in naive(texts, maps).items():
         expected[relation, direction, layer * heads + head] += n
     if any(found[f"right/{relation}"].sum(0)[direction, head] != n for (relation, direction, head), n in expected.items()):
-        raise AssertionError("the loop must find the same counts")
+        raise AssertionError("the loop must give the same counts")
 
 
 def _scoring(model: Model, texts: list[Encoded], maps: list[np.ndarray], plan: Plan, rounds: int) -> tuple[float, float]:
-    """Seconds of our scoring and of the loop, on word maps that are there."""
+    """The seconds of our scoring and of the loop, on word maps that are already computed."""
     batched = [batch for group in batches(texts, BATCH_TOKENS) for batch in _batched(model, group, plan)]
     scorer = make("relations", {"control": "none"})  # the loop has no control either
     state = scorer.start(plan.layout, 0)
 
     def score() -> None:
         for batch in batched:
-            batch.shared.clear()  # what depends on the texts alone is part of the work
+            batch.shared.clear()  # data that depend only on the texts are part of the work
         for batch in batched:
             scorer.update(state, batch)
 

@@ -1,10 +1,10 @@
-"""What large corpora cost: `python benchmarks/scale.py plan` and `python benchmarks/scale.py rates --device cuda`.
+"""The cost of large corpora: `python benchmarks/scale.py plan` and `python benchmarks/scale.py rates --device cuda`.
 
-`plan` writes corpora of synthetic sentences, cut into 100 files, and plans runs over them with a tiny model, each in a
-separate process: seconds per sentence and peak memory of the largest against those of the smallest. `rates` prints the
-figures of docs/scale.md by name: tokens per second of reading and encoding by a core, and of computing by the device
-for each model, type and set of measures, and what the sums of a shard take to keep and in bytes; then what a billion
-words cost. `rates` needs neither pyarrow nor numba.
+`plan` writes corpora of synthetic sentences, divided into 100 files, and plans runs over them with a tiny model, each
+in a separate process. It prints seconds per sentence and peak memory of the largest corpus against those of the
+smallest. `rates` prints the figures of docs/scale.md by name: tokens per second of reading and encoding by a core, and
+of computing by the device for each model, dtype and set of measures; the time to store the sums of a shard, and their
+bytes; then the cost of a billion words. `rates` needs neither pyarrow nor numba.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from headscope.results.counts import Counts
 
 FILES = 100
 SIZES = (10_000, 100_000, 1_000_000)
-SHORT = 9  # words of a sentence that is planned, at most
+SHORT = 9  # the most words of a sentence that is planned
 TINY = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 128}
 SETS = {"SURFACE": ("positions", "tokens", "entropy"), "CLARK": SURFACE}
 WORDS = 1_000_000_000
@@ -46,13 +46,13 @@ GPUS = (1, 8, 64)
 
 
 def sentences(longest: int | None = None) -> list[Sentence]:
-    """Those of the sampler, or its short ones."""
+    """The sentences of the sampler, or its short ones."""
     return [one for document in read("sampler") for one in document.sentences if longest is None or len(one) <= longest]
 
 
 def write(folder: Path, count: int, format: str, files: int = FILES, longest: int | None = SHORT) -> list[Path]:
-    """A corpus of so many sentences drawn from the sampler, ten a document, cut into files; a format that ends in
-    .gz is compressed.
+    """Write a corpus of `count` sentences drawn from the sampler, ten per document, divided into files. Files are
+    compressed if the format ends in .gz.
     """
     rng, pool = random.Random(0), sentences(longest)
     blocks = [_rows(one) if format.startswith("conllu") else one.text for one in pool]
@@ -81,7 +81,7 @@ def _rows(sentence: Sentence) -> str:
 
 
 def plans(sizes: Sequence[int], format: str) -> list[Row]:
-    """Time a sentence and memory of planning, by the size of the corpus."""
+    """Time per sentence and memory of planning, by the size of the corpus."""
     found: list[Row] = []
     costs = {}
     for size in sizes:
@@ -91,18 +91,18 @@ def plans(sizes: Sequence[int], format: str) -> list[Row]:
             if done.returncode:
                 raise AssertionError(done.stderr)
             cpu, peak, tokens, shards = costs[size] = tuple(map(float, done.stdout.split()))
-        note = f"{tokens:,.0f} tokens, {shards:,.0f} shards; {tokens / cpu:,.0f} tokens a second of one core, {peak:,.0f} MB at the most"
-        found.append(Row("s", f"planning {size:,} sentences in {FILES} files ({format})", 1e6 * cpu / size, "µs a sentence", note=note))
+        note = f"{tokens:,.0f} tokens, {shards:,.0f} shards; {tokens / cpu:,.0f} tokens per second of one core, peak {peak:,.0f} MB"
+        found.append(Row("s", f"planning {size:,} sentences in {FILES} files ({format})", 1e6 * cpu / size, "µs per sentence", note=note))
     few, many = costs[min(sizes)], costs[max(sizes)]
     of = f"{max(sizes):,} sentences / {min(sizes):,}"
-    found.append(Row("s", f"time a sentence, {of}", many[0] / max(sizes) / (few[0] / min(sizes)), most=1.2))
+    found.append(Row("s", f"time per sentence, {of}", many[0] / max(sizes) / (few[0] / min(sizes)), most=1.2))
     found.append(Row("s", f"peak memory, {of}", many[1] / few[1], most=1.1))
     return found
 
 
 def plan_one(folder: Path) -> str:
-    """CPU seconds, peak megabytes, tokens and shards of planning the corpus in a folder, libraries and model
-    included in the memory.
+    """CPU seconds, peak megabytes, tokens and shards of planning the corpus in a folder. Memory includes libraries and
+    model.
     """
     from headscope.engine.spec import make_spec
     from headscope.runs.estimate import plan_run
@@ -110,7 +110,7 @@ def plan_one(folder: Path) -> str:
     use_threads(1)
     model = untrained(load("mini", "cpu"), "cpu", **TINY)
     spec = make_spec({"corpus": [str(path) for path in sorted(folder.iterdir())], "measures": list(SETS["SURFACE"])})
-    plan_run(spec.model_copy(update={"limit": 100}), model=model, tried=0)  # what is set up once is no part of it
+    plan_run(spec.model_copy(update={"limit": 100}), model=model, tried=0)  # set-up does not count
     began = time.process_time()
     planned = plan_run(spec, model=model, tried=0)
     status = Path("/proc/self/status").read_text(encoding="ascii")
@@ -119,7 +119,7 @@ def plan_one(folder: Path) -> str:
 
 
 def reading(format: str, count: int = 3000) -> tuple[float, float]:
-    """Tokens a second of reading and encoding by one core, and tokens a word."""
+    """Tokens per second of reading and encoding by one core, and tokens per word."""
     model = load("mini", "cpu")
     with tempfile.TemporaryDirectory() as folder:
         paths = write(Path(folder), count, format, 1, None)
@@ -132,7 +132,7 @@ def reading(format: str, count: int = 3000) -> tuple[float, float]:
 
 
 def passing(count: int = 3000) -> float:
-    """Tokens per second of the time of the process that assigns shards, when another process reads."""
+    """Tokens per second of the process that assigns shards while another process reads."""
     model, counts = load("mini", "cpu"), Counts()
 
     def counted() -> Iterator[PackedText]:
@@ -149,21 +149,21 @@ def passing(count: int = 3000) -> float:
 
 
 def keeping(states: States) -> float:
-    """Seconds of merging the sums of a shard with those before it, and of making a file of them."""
+    """The seconds of merging the sums of a shard with earlier ones and encoding them as a file."""
     try:
         from headscope.results.folder import encode_states
-    except ImportError:  # pyarrow is not there
+    except ImportError:  # pyarrow is not installed
         return seconds(lambda: merge(states, states))
     return seconds(lambda: encode_states(merge(states, states), {}))
 
 
 def merge(left: States, right: States) -> States:
-    """The sums of two shards."""
+    """The merged sums of two shards."""
     return {name: state.merge(right[name]) for name, state in left.items()}
 
 
 def inputs(model: Model, unit: str, tokens: int) -> list[Encoded]:
-    """Sentences of the sampler over and over, or segments of 128 tokens, of about so many tokens in all."""
+    """Sentences of the sampler, repeated, or segments of 128 tokens; about `tokens` tokens in total."""
     if unit == "SEGMENTS":
         return segments(model, max(1, tokens // LENGTH))
     texts = list(Encoder(model.tokenizer).texts(read("sampler"), Tally()))
@@ -182,7 +182,7 @@ def rates(device: str, models: Sequence[str], dtypes: Sequence[str], batch_token
     found: dict[str, float] = {}
     for format in ("conllu", "jsonl", "conllu.gz", "jsonl.gz"):
         found[f"RATE_READ_{format.upper().replace('.', '_')}"], a_word = reading(format)
-        found.setdefault("TOKENS_A_WORD", a_word)  # of CoNLL-U, where signs are words
+        found.setdefault("TOKENS_A_WORD", a_word)  # of CoNLL-U, where punctuation marks are words
     found["RATE_PASS"] = passing()
     for name in models:
         for dtype in dtypes:
@@ -203,17 +203,17 @@ def rates(device: str, models: Sequence[str], dtypes: Sequence[str], batch_token
 
 
 def cost(words: float, tokens_a_word: float, gpus: int, rate: float, passed: float, shard_tokens: int, keep: float) -> tuple[float, str]:
-    """Seconds for so many words on so many GPUs of `rate` tokens a second, and what decides: they, or the process
-    that gives out shards, which `passed` tokens a second go through and which keeps each shard in `keep` seconds.
-    Readers are as many as are needed.
+    """The seconds that a number of words takes on a number of GPUs of `rate` tokens per second, and the bottleneck: the
+    GPUs, or the process that assigns shards at `passed` tokens per second and stores each in `keep` seconds. There are
+    as many readers as needed.
     """
     tokens = words * tokens_a_word
     computing, giving = tokens / (gpus * rate), tokens / passed + tokens / shard_tokens * keep
-    return max(computing, giving), "computing" if computing >= giving else "giving out and keeping"
+    return max(computing, giving), "computing" if computing >= giving else "assigning and storing"
 
 
 def billion(found: dict[str, float], batch_tokens: int) -> list[str]:
-    """What a billion words cost, as Markdown: hours, what decides, and the readers that keep up with it."""
+    """The cost of a billion words, as Markdown: hours, the bottleneck, and the number of readers that keep up."""
     lines = [f"| | {' | '.join(f'{gpus} GPUs' for gpus in GPUS)} |", "|---" * (len(GPUS) + 1) + "|"]
     tokens = WORDS * found["TOKENS_A_WORD"]
     for name, rate in found.items():
@@ -240,8 +240,8 @@ def main() -> None:
     rating.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     rating.add_argument("--models", nargs="+", choices=["mini", "base"], default=["mini", "base"])
     rating.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
-    rating.add_argument("--batch-tokens", type=int, help="tokens of a batch [default: 2048, on a GPU 32768]")
-    rating.add_argument("--shards", type=int, default=3, help="shards to time; the best counts")
+    rating.add_argument("--batch-tokens", type=int, help="tokens per batch [default: 2048, on a GPU 32768]")
+    rating.add_argument("--shards", type=int, default=3, help="rounds to time; the fastest counts")
     options = parser.parse_args()
     if options.what == "one":
         print(plan_one(options.folder))

@@ -1,5 +1,5 @@
-"""What a second core brings (part e): runs by one and by two processes of one thread each, and by one process with one
-and two threads.
+"""The gain from a second core (part e): runs in one and in two processes of one thread each, and in one process with
+one and with two threads.
 
 Every run is started in a separate process, as `python benchmarks/scaling.py ENGINE WORKERS THREADS SEGMENTS`, which
 prints segments per second after all workers have started, and the seconds of the whole run.
@@ -28,7 +28,7 @@ WAYS = {
 
 
 def rows(quick: bool = False) -> list[Row]:
-    """Speed-ups, of the work alone and of whole runs."""
+    """Speed-ups of the work alone and of whole runs."""
     count = 96 if quick else 256
     speeds: dict[str, tuple[float, float]] = {}
     for name, way in WAYS.items():
@@ -42,20 +42,20 @@ def rows(quick: bool = False) -> list[Row]:
     one, two, alone, both = (speeds[name] for name in WAYS)
     what = ", ".join(measures())
     return [
-        Row("e", f"two processes / one, segments a second ({what})", two[0] / one[0], note="one thread each, once all have begun"),
+        Row("e", f"two processes / one, segments per second ({what})", two[0] / one[0], note="one thread each, after all have started"),
         Row("e", "one process / two, seconds of the whole run", one[1] / two[1], note=f"{count} segments; starting processes included"),
-        Row("e", "two threads / one in one process, segments a second", both[0] / alone[0], note="the `local` engine"),
-        Row("e", "two processes / two threads, segments a second", two[0] / both[0], note=f"{two[0]:.1f} and {both[0]:.1f} a second"),
+        Row("e", "two threads / one in one process, segments per second", both[0] / alone[0], note="the `local` engine"),
+        Row("e", "two processes / two threads, segments per second", two[0] / both[0], note=f"{two[0]:.1f} and {both[0]:.1f} per second"),
     ]
 
 
 def measures() -> list[str]:
-    """What is measured: these texts have no trees."""
+    """The measures of these runs. Relations are omitted, since these texts have no trees."""
     return [name for name in SURFACE if name != "relations"]
 
 
 def speed(engine: str, workers: int, threads: int, count: int) -> tuple[float, float]:
-    """Segments a second after each worker's first shard, and the seconds of the run."""
+    """Segments per second after each worker's first shard, and the seconds of the run."""
     use_threads(threads)
     ends: list[float] = []
     with tempfile.TemporaryDirectory() as folder, mock.patch("os.cpu_count", return_value=workers * threads):

@@ -1,11 +1,11 @@
-"""The web app under load, with a real server and real sockets on this machine: how fast it answers a crowd, and what it
-takes.
+"""The web app under load, with a real server and real sockets on this machine: how fast it answers many users, and the
+resources that it takes.
 
-    python benchmarks/serve_load.py                 50 users for 20 seconds, among clients that send invalid requests
+    python benchmarks/serve_load.py                 50 users for 20 seconds, without and with stalled connections
     python benchmarks/serve_load.py --users 200 --seconds 60
 
-A user sends a sentence, looks at some heads of it and at a page, and begins again. Everything is bounded: users,
-seconds, requests. Prints requests per second, their durations, the answers, and the peak memory of the server.
+A user sends a sentence, reads some of its heads and a page, and starts again. Everything is bounded: users, seconds,
+requests. The command prints requests per second, their durations, their statuses, and the peak memory of the server.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Load:
     taken: float = 0.0
 
     def add(self, what: str, status: int, seconds: float) -> None:
-        """Note an answer."""
+        """Record an answer."""
         self.seconds.setdefault(what, []).append(seconds)
         self.statuses[status] += 1
 
@@ -52,13 +52,13 @@ class Load:
         return sorted(one for some in self.seconds.values() for one in some)
 
     def quantile(self, share: float) -> float:
-        """So many seconds or less did that share of the answers take."""
+        """The seconds within which this share of the answers arrived."""
         return self.all[min(len(self.all) - 1, int(share * len(self.all)))] if self.all else float("nan")
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds: memory in MB, now and at the most, open files, threads."""
+    """The resources of a process: memory in MB, now and at its peak, open files, threads."""
 
     memory: float
     peak: float
@@ -67,7 +67,7 @@ class Held:
 
 
 def held(pid: int) -> Held:
-    """What the system says of a process (Linux)."""
+    """The resources of a process, from the system (Linux)."""
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     memory, peak = (int(lines[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
     return Held(memory, peak, len(list(Path(f"/proc/{pid}/fd").iterdir())), int(lines["Threads"]))
@@ -75,7 +75,7 @@ def held(pid: int) -> Held:
 
 @contextmanager
 def server(run: Path, model: str = "mini") -> Iterator[tuple[int, int]]:
-    """`headscope serve` in a separate process for the duration of the context: its port and its process id."""
+    """`headscope serve` in a separate process while the context is active: its port and its process id."""
     command = [sys.executable, "-m", "headscope", "serve", str(run), "--model", model, "--port", "0"]
     with tempfile.TemporaryFile() as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
         try:
@@ -85,7 +85,7 @@ def server(run: Path, model: str = "mini") -> Iterator[tuple[int, int]]:
                 errors.seek(0)
                 raise RuntimeError(f"the server did not start: {said}{errors.read().decode()}")
             port = int(said.rpartition(":")[2].split("/")[0])
-            for _ in range(600):  # until the model is there
+            for _ in range(600):  # until the model is loaded
                 with suppress(OSError):
                     if ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "one two"})[0] == 200:
                         break
@@ -119,7 +119,7 @@ def name_of(port: int) -> str:
 
 
 def crowd(port: int, users: int, seconds: float, most: int = 100_000, seed: int = 0) -> Load:
-    """What so many users meet who all begin at once, until the time is over or so many requests are made."""
+    """The load of `users` users who all start at once, until the time is over or `most` requests have been made."""
     load, lock, begun = Load(), threading.Lock(), time.monotonic()
     model, run = name_of(port), json.loads(ask(port, "GET", "/api/runs")[1])[0]["name"]
     ready = threading.Barrier(users)
@@ -166,7 +166,9 @@ def crowd(port: int, users: int, seconds: float, most: int = 100_000, seed: int 
 
 
 def loris(port: int, connections: int) -> list[socket.socket]:
-    """Connections that have said a little and say no more: half of a head, or a head and half of a body."""
+    """Connections that send part of a request and then nothing: half of the headers, or the headers and part of the
+    body.
+    """
     opened = []
     for number in range(connections):
         with suppress(OSError):
@@ -177,26 +179,26 @@ def loris(port: int, connections: int) -> list[socket.socket]:
 
 
 def table(load: Load, before: Held, after: Held) -> str:
-    """The numbers, a line each."""
+    """The results as lines of text."""
     n = len(load.all)
-    lines = [f"{n:,} answers in {load.taken:.1f} s: {n / load.taken:,.0f} a second"]
+    lines = [f"{n:,} answers in {load.taken:.1f} s: {n / load.taken:,.0f} per second"]
     lines += [f"  all: p50 {1000 * load.quantile(0.5):.0f} ms, p95 {1000 * load.quantile(0.95):.0f}, p99 {1000 * load.quantile(0.99):.0f}"]
     for what, seconds in sorted(load.seconds.items()):
         lines.append(f"  {what}: {len(seconds):,}, median {1000 * statistics.median(seconds):.0f} ms, slowest {1000 * max(seconds):.0f}")
     lines.append("  statuses: " + ", ".join(f"{status} {count:,}" for status, count in sorted(load.statuses.items())))
-    lines.append(f"  connections that broke: {dict(load.broken) or 'none'}")
-    lines.append(f"  memory {before.memory:.0f} MB before, {after.memory:.0f} after, {after.peak:.0f} at its most")
+    lines.append(f"  broken connections: {dict(load.broken) or 'none'}")
+    lines.append(f"  memory {before.memory:.0f} MB before, {after.memory:.0f} after, peak {after.peak:.0f}")
     lines.append(f"  open files {before.files} before, {after.files} after; threads {before.threads} and {after.threads}")
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the load and print what came of it."""
+    """Run the load and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--model", default="mini")
-    parser.add_argument("--hostile", type=int, default=100, help="connections that hang about meanwhile")
+    parser.add_argument("--hostile", type=int, default=100, help="connections that stay open without completing a request")
     given = parser.parse_args(arguments)
     import headscope as hs
 
@@ -204,18 +206,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run = Path(folder) / "run"
         hs.run("mini", "sampler", ["tokens", "entropy"], run, limit=20, replicates=20)
         with server(run, given.model) as (port, pid):
-            crowd(port, 5, 2.0)  # warm
-            for title, hostile in (("a crowd", 0), (f"a crowd among {given.hostile} connections that hang about", given.hostile)):
+            crowd(port, 5, 2.0)  # warm-up
+            for title, hostile in (("a crowd", 0), (f"a crowd among {given.hostile} stalled connections", given.hostile)):
                 before, idle = held(pid), loris(port, hostile)
                 load = crowd(port, given.users, given.seconds, seed=hostile)
                 for one in idle:
                     one.close()
-                time.sleep(6.0)  # for connections that are kept alive to be closed
+                time.sleep(6.0)  # until connections that are kept alive are closed
                 print(f"{title}: {given.users} users")
                 print(table(load, before, held(pid)), flush=True)
             start = time.monotonic()
             status, _ = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "Is anybody there?"})
-            print(f"afterwards one sentence: {status} in {1000 * (time.monotonic() - start):.0f} ms")
+            print(f"one sentence afterwards: {status} in {1000 * (time.monotonic() - start):.0f} ms")
 
 
 if __name__ == "__main__":

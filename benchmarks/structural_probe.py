@@ -2,10 +2,9 @@
 
     python benchmarks/structural_probe.py [--quick] [--threads 1]
 
-One epoch over the embedded corpus, distance and depth probes of full rank on every layer of the embedded model,
-hidden states at hand in memory for both. The plain form trains one probe at a time, with torch's Adam, and makes the
-difference of every pair of words before it measures it. Both see the same batches and must end with the same
-matrices.
+Both train for one epoch over the embedded corpus: distance and depth probes of full rank on every layer of the embedded
+model, with hidden states in memory. The plain form trains one probe at a time, with torch's Adam, and computes the
+difference of every pair of words before its norm. Both see the same batches and must end with the same matrices.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ def material(limit: int) -> SentenceVectors:
 
 
 def together(sentences: SentenceVectors, segments: Segments) -> torch.Tensor:
-    """The matrices of all probes after an epoch."""
+    """The matrices of all probes after one epoch, trained together."""
     names = [str(feature) for feature in sentences.features.every]
-    few = SentenceVectors(sentences.features, sentences.trees[:1], sentences.ids[:1])  # nothing to stop by: that is not what is measured
+    few = SentenceVectors(sentences.features, sentences.trees[:1], sentences.ids[:1])  # one sentence, since early stopping is not measured
     return train(Fit.begin(segments.drawn(names, sentences.features.size), segments), sentences, few, RECIPE).matrices
 
 
 def one_by_one(sentences: SentenceVectors, segments: Segments, order: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The same, a probe at a time."""
+    """The same matrices, trained one probe at a time."""
     names = [str(feature) for feature in sentences.features.every]
     matrices = segments.drawn(names, sentences.features.size)
     for feature in range(len(names)):
@@ -93,13 +92,13 @@ def rows(quick: bool) -> list[Row]:
     return [
         Row(
             "structural",
-            f"probes of {layers} layers together, against one by one, an epoch",
+            f"probes of {layers} layers one by one / together, one epoch",
             ratio(times, "one by one", "together"),
             note=note,
         ),
         Row(
             "structural",
-            "seconds of an epoch together",
+            "seconds of one epoch together",
             sorted(times["together"])[len(times["together"]) // 2],
             "s",
             note=f"{len(sentences.trees)} sentences",

@@ -1,8 +1,8 @@
-"""What measures cost beside the bare eager forward pass (parts a and b), over 128-token segments with the embedded
-model.
+"""The cost of measures relative to the bare eager forward pass (parts a and b), over segments of 128 tokens with the
+embedded model.
 
-Compared with the same numbers taken plainly: `output_attentions=True`, every map to numpy, vectorised statistics, no
-intervals.
+They are compared with the same numbers computed plainly: `output_attentions=True`, every map to numpy, vectorised
+statistics, no intervals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headscope.models.model import Model
 
 
 def naive(model: Model, texts: list[Encoded]) -> np.ndarray:
-    """Plain numpy, one text after the other, all heads at once."""
+    """The numbers in plain numpy, one text after the other, all heads at once."""
     sums = []
     with torch.inference_mode(), implementation(model.network, "eager"):
         for batch in batches(texts, BATCH_TOKENS):
@@ -49,7 +49,7 @@ def rows(quick: bool = False) -> list[Row]:
     three = runner(model, DEFAULT)
     table = three.plan.measures[2].tables(three(texts)["entropy"], three.plan.layout)["entropy"]
     if not np.allclose(np.asarray(table["value"])[: three.plan.layout.size], naive(model, texts)[10].ravel(), atol=1e-5):
-        raise AssertionError("the plain form must find the same numbers")
+        raise AssertionError("the plain form must give the same numbers")
     sets = {"all": SURFACE, "three": DEFAULT, **{name: (name,) for name in SURFACE}}
     contestants: dict[str, Callable[[], object]] = {"bare": lambda: bare(model, texts), "naive": lambda: naive(model, texts)}
     for label, names in sets.items():
@@ -75,6 +75,10 @@ def rows(quick: bool = False) -> list[Row]:
         ),
         Row("b", "what they add to the bare pass, plain numpy / ours", adds),
         Row(
-            "b", "the bare pass", once, "ms", note=f"a segment; medians of {len(times['bare'])} interleaved rounds of {len(texts)} segments"
+            "b",
+            "the bare pass",
+            once,
+            "ms",
+            note=f"per segment; medians of {len(times['bare'])} interleaved rounds of {len(texts)} segments",
         ),
     ]

@@ -1,11 +1,11 @@
-"""How often `headscope replicate` gives a verdict that only chance has made.
+"""How often `headscope replicate` gives a verdict by chance alone.
 
     python benchmarks/verdicts.py [--trials 400] [--seed 0]
 
-Each kind of claim is judged on data in which there is nothing to find, with intervals made by the functions that
-runs and studies use. The first table has, by number of documents, how often a verdict agrees with the paper and how
-often it contradicts it; 5 % are due for both together. The second has the tests of curves over layers that were
-tried, on pairs of independent random walks over 12 layers.
+Each kind of claim is judged on data without any effect, with intervals from the functions that runs and studies use.
+The first table shows, by number of documents, how often a verdict agrees with the paper and how often it contradicts
+it; together these should be 5 %. The second shows the candidate tests of curves over layers, on pairs of independent
+random walks over 12 layers.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def claim(expect: str, **fields: Any) -> Claim:
 
 
 def results(**tables: dict[str, Any]) -> Results:
-    """A run with these tables."""
+    """Results of a run with these tables."""
     sites = [{"kind": "encoder", "layer": layer, "heads": HEADS} for layer in range(1, LAYERS + 1)]
     return Results({"sites": sites, "settings": {}}, {name: Table.of(columns) for name, columns in tables.items()})
 
 
 def measured(generator: np.random.Generator, documents: int, columns: int) -> dict[str, Any]:
-    """Numbers whose true value is 0: means over texts, of documents that differ, with intervals over documents."""
+    """Numbers whose true value is 0: means over texts, from documents that differ, with intervals over documents."""
     names = [f"d{number}" for number in range(documents) for _ in range(TEXTS)]
     values = np.repeat(generator.normal(size=(documents, columns)), TEXTS, 0) + generator.normal(size=(documents * TEXTS, columns))
     found = mean(values, names, seed=int(generator.integers(2**31)))
@@ -58,17 +58,17 @@ def direction(generator: np.random.Generator, documents: int) -> tuple[Claim, Re
 
 
 def extreme(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """The most of 144 heads beside a line on which all of them lie."""
+    """The largest of 144 heads against a threshold that all of them equal."""
     return claim("above", threshold=0, where={"take": "most"}), results(t=measured(generator, documents, LAYERS * HEADS))
 
 
 def count(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """How many of 144 heads are above a line on which all of them lie."""
+    """The number of 144 heads above a threshold that all of them equal."""
     return claim("above", threshold=0, where={"take": "count", "more_than": 0.0}), results(t=measured(generator, documents, LAYERS * HEADS))
 
 
 def best(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """The best of 144 heads, chosen on what it is scored on, beside a baseline that all of them equal."""
+    """The best of 144 heads, scored on the data on which it was chosen, against a baseline that all of them equal."""
     heads = measured(generator, documents, LAYERS * HEADS)
     top = int(np.argmax(heads["value"]))
     chosen = {name: [column[top]] for name, column in heads.items()} | {"baseline": [0.0]}
@@ -77,7 +77,7 @@ def best(generator: np.random.Generator, documents: int) -> tuple[Claim, Results
 
 
 def order(several: int) -> Draw:
-    """The order of several equal numbers."""
+    """The order of `several` equal numbers."""
 
     def draw(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
         place = {"step": "s", "table": "t", "column": "value", "interval": ("low", "high")}
@@ -88,8 +88,8 @@ def order(several: int) -> Draw:
 
 
 def pooled(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """The t of two kinds of pairs with 12 layers of each pair counted as observations, tested with one value for
-    each pair.
+    """The t of two kinds of pairs, with the 12 layers of each pair counted as observations, tested with one value per
+    pair.
     """
     parts = [np.repeat(generator.normal(size=(documents * TEXTS, 1)), LAYERS, 1) for _ in range(2)]
     parts = [part + generator.normal(size=part.shape) for part in parts]
@@ -104,8 +104,8 @@ def pooled(generator: np.random.Generator, documents: int) -> tuple[Claim, Resul
 
 
 def over_heads(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """A correlation over 144 heads of two fields that share nothing: random walks over layers and heavy tails within
-    them.
+    """A correlation over 144 heads of two independent fields: random walks over layers and heavy
+    tails within layers.
     """
     del documents
     places = [(layer, head) for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)]
@@ -117,7 +117,7 @@ def over_heads(generator: np.random.Generator, documents: int) -> tuple[Claim, R
 
 
 def curve(generator: np.random.Generator, documents: int) -> tuple[Claim, Results]:
-    """The shape of a random walk over layers beside that of another."""
+    """The shape of a random walk over layers against that of another."""
     del documents
     theirs, ours = walks(generator, 2).tolist()
     table = {"layer": list(range(1, LAYERS + 1)), "value": ours, "n": [1] * LAYERS}
@@ -144,7 +144,7 @@ KINDS: dict[str, Draw] = {
 
 
 def rates(draw: Draw, documents: int, trials: int, seed: int) -> tuple[float, float]:
-    """How often a verdict agrees and how often it contradicts where there is nothing to find."""
+    """The shares of verdicts that agree and that contradict, if there is no effect."""
     generator = np.random.default_rng([seed, documents])
     found = []
     for _ in range(trials):
@@ -154,7 +154,7 @@ def rates(draw: Draw, documents: int, trials: int, seed: int) -> tuple[float, fl
 
 
 def curve_tests(trials: int, seed: int) -> Iterator[tuple[str, float]]:
-    """How often tests of a rank correlation between two independent random walks have p < .05."""
+    """The share of p < .05 in tests of a rank correlation between two independent random walks."""
     generator = np.random.default_rng(seed)
     drawn = [walks(generator, 2) for _ in range(trials)]
     for name, test in (
@@ -185,7 +185,7 @@ def _blocks(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _among(x: np.ndarray, several: list[np.ndarray]) -> float:
-    """The share of rearrangements, of which the first is the data, with a correlation as far from 0."""
+    """The share of rearrangements, the first of which is the data, with a correlation at least as far from 0."""
     found = [abs(float(spearman(x, one)[0])) for one in several]
     return sum(value >= found[0] - 1e-12 for value in found) / len(found)
 

@@ -1,11 +1,11 @@
-"""How long a person waits for a head: `python benchmarks/views.py`, with a Chromium installed.
+"""The time until a head is on screen: `python benchmarks/views.py`, with a Chromium installed.
 
-A server on this machine and a real browser, headless, drawing without a GPU. For texts of 128 and of 512 tokens, with
-a model of the embedded one's size that takes 512:
-- request to drawn: from sending the text to the head being on screen, the model's pass included;
+The server runs on this machine; the browser is real, headless, and draws without a GPU. The texts have 128 and 512
+tokens; the model has the embedded one's size and reads up to 512 tokens.
+- request to drawn: from sending the text to the head being on screen, including the model's pass;
 - data to drawn: from the arrival of the head's map to the head being on screen, for the first and for further heads;
 - bare: the model's forward pass on the text, with all maps kept, in this process.
-Medians of several rounds, after one that warms up.
+Numbers are medians of several rounds, after one warm-up.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from headscope.models.model import Model
 
 LENGTHS = (128, 512)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-# Resolves, once the caption names another head than `before` and a frame with it has been put on screen, with that
-# head, the time, and the time at which its map had arrived.
+# Resolves once the caption names another head than `before` and a frame with it is on screen. The result is that head,
+# the time, and the time at which its map arrived.
 DRAWN = """(before) => new Promise((done, fail) => {
   const text = (part) => document.querySelector(part)?.textContent ?? "";
   const named = () => (text(".hs-busy") ? null : /head (\\S+),/.exec(text("figcaption"))?.[1]);
@@ -56,7 +56,7 @@ DRAWN = """(before) => new Promise((done, fail) => {
 
 
 def text_of(model: Model, tokens: int) -> str:
-    """Words of the embedded corpus that make exactly so many tokens."""
+    """Words of the embedded corpus that make exactly `tokens` tokens."""
     words = [word.form for document in hs.read("sampler") for word in document.words if word.form.isalpha()]
     chosen: list[str] = []
     for word in words:
@@ -89,7 +89,7 @@ def served(model: Model) -> Iterator[str]:
 
 
 def bare(model: Model, text: str, rounds: int) -> float:
-    """Milliseconds of the forward pass that keeps every map."""
+    """The milliseconds of the forward pass that keeps every map."""
     inputs = model.inputs([typed(model, text).encoded])
     times = []
     with torch.inference_mode(), implementation(model.network, "eager"):
@@ -121,7 +121,7 @@ def main() -> None:
                 page = browser.new_page()
                 page.goto(f"{server}/live")
                 words = text.split()
-                random.Random(number).shuffle(words)  # another text each time, or the server would still have its maps
+                random.Random(number).shuffle(words)  # a different text each time, since the server caches maps
                 page.locator(".hs-live textarea").fill(" ".join(words))
                 start = page.evaluate("() => { document.querySelector('.hs-live form').requestSubmit(); return performance.now(); }")
                 head, end, data = page.evaluate(DRAWN, "")

@@ -148,7 +148,7 @@ def test_real_maps_of_bert_base(data: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": "content"}, "known by word"),
+        ({"rows": "content"}, "known per word"),
         ({"rows": "verbs"}, "token group 'verbs' is unknown"),
         ({"smoothing": 1.0}, "smoothing is 1.0"),
         ({"sample": 1}, "a sample of 1 rows"),

@@ -168,7 +168,7 @@ def test_what_cannot_be_compared() -> None:
         contrast(Accuracy(), rows, rows[:3])
     with pytest.raises(MeasureError, match="for 3 examples of 4"):
         contrast(Accuracy(), rows, rows, ["d"] * 3)
-    with pytest.raises(MeasureError, match="as McNemar's test wants it"):
+    with pytest.raises(MeasureError, match="as McNemar's test requires"):
         contrast(Mean(), rows * [0.3, 1], rows, test="mcnemar")
     with pytest.raises(MeasureError, match="not a mean over examples"):
         contrast(F1(), np.ones((4, 3)), np.ones((4, 3)), test="paired_t")

@@ -82,7 +82,7 @@ def test_too_few_documents_have_neither_interval_nor_p() -> None:
     assert np.isnan(interval(np.array(20.0), replicates, most)).all()
     assert reason(1) == "1 document: intervals and p values need 6 or more"
     assert reason(3) == "3 documents: intervals and p values need 6 or more"
-    assert reason(9) == "one document holds nearly all cases: it gives no interval"
+    assert reason(9) == "one document has nearly all cases, so there is no interval"
 
 
 def test_replicates_that_are_missing_or_all_alike() -> None:

@@ -188,9 +188,9 @@ def test_what_cannot_be_scored() -> None:
         make_score("f1", classes=3)
     with pytest.raises(MeasureError, match="average 'weighted' is unknown"):
         F1("weighted")  # type: ignore[arg-type]
-    with pytest.raises(MeasureError, match="for 3 examples where 2"):
+    with pytest.raises(MeasureError, match="for 3 examples and true classes for 2"):
         Accuracy().statistics(np.zeros(3, int), np.zeros(2, int))
-    with pytest.raises(MeasureError, match="classes are 0 to 1"):
+    with pytest.raises(MeasureError, match="classes from 2 to 2"):
         Matthews().statistics(np.array([2]), np.array([0]))
     with pytest.raises(MeasureError, match="found 1, wrong 1, missed 1"):
         F1().of(np.zeros((4, 2)))
@@ -198,13 +198,13 @@ def test_what_cannot_be_scored() -> None:
         F1().each(np.zeros((4, 3)))
     with pytest.raises(MeasureError, match="no reference"):
         Bleu([])
-    with pytest.raises(MeasureError, match="2 sentences are given where there are 1"):
+    with pytest.raises(MeasureError, match="there are 2 sentences and 1 references"):
         Bleu(["a"]).statistics(["a", "b"])
     with pytest.raises(MeasureError, match="no tokenizer 'moses'"):
         Bleu(["a"], "moses").statistics(["a"])
-    with pytest.raises(MeasureError, match="1 tags where 2"):
+    with pytest.raises(MeasureError, match="1 tags and 2 true tags"):
         KeyphraseF1().statistics([["B"]], [["B", "I"]])
-    with pytest.raises(MeasureError, match="1 texts are tagged"):
+    with pytest.raises(MeasureError, match="tags for 1 texts and true tags for"):
         KeyphraseF1().statistics([["B"]], [])
     median: Score = Function(lambda rows: 0.0, ("value",))
     with pytest.raises(MeasureError, match="does not follow from sums"):

@@ -1,4 +1,6 @@
-"""Measures: what is computed from attention maps in one pass. Each file holds one; this registry knows them by name."""
+"""Measures: statistics of attention maps, computed in one pass. Each file contains one measure; `REGISTRY` lists them
+by name.
+"""
 
 from __future__ import annotations
 
@@ -33,22 +35,22 @@ from headscope.measures.trees import SpanningTrees
 _SURFACE = (Positions, Tokens, Entropy, Sinks, Sequences)
 _ANNOTATED = (Relations, SpanningTrees, Coreference, Pronouns, Retrieval)
 REGISTRY: Mapping[str, type[Measure]] = MappingProxyType({cls.name: cls for cls in (*_SURFACE, *_ANNOTATED, Distances, Saliency, Keywords)})
-DEFAULT = ("positions", "tokens", "entropy")  # what any text can be measured by
+DEFAULT = ("positions", "tokens", "entropy")  # measures that need no annotation
 PRESETS = ("recommended", "paper", "reference")
 
 
 def class_of(name: str) -> type[Measure]:
-    """The measure of a name: of the registry, or of the user's own."""
+    """The measure class with this name, from the registry or among the user's own measures."""
     if name in REGISTRY:
         return REGISTRY[name]
     if name not in own.OWN:
-        remedy = f"{choose_from(name, (*REGISTRY, *own.OWN))}; one of your own is named by its file and class, as in reach.py:Reach"
+        remedy = f"{choose_from(name, (*REGISTRY, *own.OWN))}; a user-defined measure is named by its file and class, as in reach.py:Reach"
         raise MeasureError(f"measure {name!r} is unknown", remedy)
     return own.OWN[name]
 
 
 def make(name: str, options: Mapping[str, Any] | None = None, preset: str = "recommended") -> Measure:
-    """The measure called `name` with a preset's options, overridden by the given ones."""
+    """The measure called `name`, with the options of a preset, overridden by `options`."""
     cls = class_of(name)
     if preset not in PRESETS:
         raise MeasureError(f"preset {preset!r} is unknown", choose_from(preset, PRESETS))
@@ -62,7 +64,9 @@ def make(name: str, options: Mapping[str, Any] | None = None, preset: str = "rec
 
 
 def _value(measure: str, option: str, value: Any, hint: Any) -> Any:
-    """An option's value, of the type the measure declares; a single value will do where several may be given."""
+    """An option's value, converted to the type that the measure declares. Where several values are allowed, a single
+    one is accepted too.
+    """
     several = get_origin(hint) is tuple
     if several and not isinstance(value, list | tuple):
         value = (value,)

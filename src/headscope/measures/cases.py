@@ -1,5 +1,5 @@
-"""The cases of a batch, sorted into cells: a cell is what a case is counted under, and a group of documents. Made once,
-used for every layer.
+"""The cases of a batch, sorted into cells. A cell is one slice of the corpus, one set of labels and one group of
+documents. Cases are sorted once and used for every layer.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Bool, Int, Int64, Shaped
 
-DENSE = 1 << 15  # cells that a GPU keeps, used or not: to see which are used, it would be waited for
-LABEL_SETS: Numbering[tuple[str, ...]] = Numbering()  # the labels under which a case is counted
+DENSE = 1 << 15  # up to this many cells, a GPU keeps unused cells too: to find the used ones, the host would have to wait
+LABEL_SETS: Numbering[tuple[str, ...]] = Numbering()  # sets of labels under which cases are counted
 
 
 @dataclass(frozen=True)
 class Cases:
-    """For each case the number of its cell, -1 if it is not counted; how many cases each cell has, and how many of them
-    each rule answers rightly.
+    """For each case the number of its cell, -1 if it is not counted; for each cell the number of its cases and, per
+    rule, the number of cases that the rule gets right.
 
-    A cell is of one slice, one set of labels and one group of documents: `cells` has the number that these make
-    together. All that is counted stays on the device; `table` and `documents` fetch it.
+    `cells` encodes the slice, the set of labels and the group of a cell in one number. The counts stay on the device;
+    `table` and `documents` fetch them.
     """
 
     cell: Int[torch.Tensor, "case"]
     cells: Int64[np.ndarray, "cell"]
     n: Int[torch.Tensor, "cell"]
     rules: Int[torch.Tensor, "rule cell"]
-    by_text: Int[torch.Tensor, "set*text"]  # cases that count for documents, by set of labels and text
+    by_text: Int[torch.Tensor, "set*text"]  # cases that enter the counts per document, by set of labels and text
     sets: int
-    keys: Int64[np.ndarray, "text"]  # of the texts' documents
+    keys: Int64[np.ndarray, "text"]  # keys of the texts' documents
     slices: Int64[np.ndarray, "text"]  # numbers in SLICES
 
     @classmethod
@@ -54,21 +54,22 @@ class Cases:
         counted: int,
         texts: Sequence[Annotation],
     ) -> Cases:
-        """Cases given by the number of their set of labels, -1 for those that are not counted, their group, which rules
-        are right, and their text among `texts`. The documents of the first `counted` of them are counted.
+        """Cases, given for each case the number of its set of labels (-1 if it is not counted), its group, which rules
+        are right, and the number of its text among `texts`. Only the first `counted` cases enter the counts per
+        document.
         """
         import torch
 
         keys = keys_of([annotation.document for annotation in texts])
         slices = numbers_of(annotation.slice for annotation in texts)
-        present, place = np.unique(slices, return_inverse=True)  # few, so that few cells are possible
+        present, place = np.unique(slices, return_inverse=True)  # few slices, so few possible cells
         sets, left_out = len(LABEL_SETS.items), labels < 0
         number = (labels + sets * to_device(place, labels.device)[text] if len(present) > 1 else labels) * GROUPS + group
         size = len(present) * sets * GROUPS
         cell = number.masked_fill(left_out, size)
         n = _counted(cell, size)
         cells = np.arange(size)
-        if labels.device.type == "cpu" or size > DENSE:  # on a CPU nobody waits for a look at what is used
+        if labels.device.type == "cpu" or size > DENSE:  # on a CPU, finding the used cells causes no wait
             used = n.nonzero()[:, 0]
             places = torch.full((size + 1,), len(used), device=labels.device)
             places[used] = torch.arange(len(used), device=labels.device)
@@ -83,8 +84,8 @@ class Cases:
 
     @cached_property
     def table(self) -> tuple[Int64[np.ndarray, "used"], Int64[np.ndarray, "used column"]]:
-        """The cells that have cases, by their places among all; of each its set of labels, its group, its slice, how
-        many cases it has, and how many of them each rule answers rightly.
+        """The cells that have cases, by their places among all cells; and for each its set of labels, its group, its
+        slice, the number of its cases and, per rule, the number of cases that the rule gets right.
         """
         n = self.n.cpu().numpy()
         used = np.flatnonzero(n)
@@ -94,8 +95,8 @@ class Cases:
 
     @cached_property
     def documents(self) -> Int64[np.ndarray, "row 4"]:
-        """For each set of labels and document the number of the set, the document's key, how many cases the document
-        has, and its slice.
+        """One row per set of labels and document: the number of the set, the key of the document, the number of its
+        cases, and its slice.
         """
         if not len(self.keys):
             return np.zeros((0, 4), np.int64)
@@ -105,8 +106,8 @@ class Cases:
         return np.column_stack([rows // len(self.keys), self.keys[text], by_text[rows], self.slices[text]])
 
     def count(self, right: Bool[torch.Tensor, "direction case head"]) -> Shaped[torch.Tensor, "cell direction head"]:
-        """Right answers by cell, where the answers are: whole numbers, and a batch has too few for float32 to miss
-        one.
+        """Right answers per cell, on the device of the answers. The counts of one batch are small enough to be exact in
+        float32.
         """
         import torch
 
@@ -120,7 +121,9 @@ class Cases:
         position: Int[torch.Tensor, "case"],
         answer: Int[torch.Tensor, "case"],
     ) -> Shaped[torch.Tensor, "cell direction head"]:
-        """How often each head chooses the answer, by cell. A case asks what is chosen for a position of a text."""
+        """How often each head chooses the answer, per cell. A case is a position of a text and the answer for that
+        position.
+        """
         import torch
 
         if chosen.device.type == "cpu" and (fast := kernel("words_cpu")) is not None:
@@ -133,13 +136,13 @@ class Cases:
 
     @cached_property
     def _places(self) -> Int[torch.Tensor, "case"]:
-        """The cell of each case; one more for those that are not counted."""
+        """The cell of each case; the number after the last cell for cases that are not counted."""
         return self.cell.masked_fill(self.cell < 0, len(self.cells))
 
 
 def _counted(cell: Int[torch.Tensor, "case"], size: int, which: Bool[torch.Tensor, "rule case"] | None = None) -> torch.Tensor:
-    """How many cases each of `size` cells has, or, for each rule, how many of those that it is right about. Other cells
-    are not counted. `bincount` would make a GPU wait.
+    """The number of cases of each of `size` cells or, with `which`, the number of those that each rule gets right.
+    Other cells are not counted. On a GPU `bincount` is avoided, since the host would wait for it.
     """
     import torch
 

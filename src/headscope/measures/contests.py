@@ -1,7 +1,7 @@
-"""Heads as classifiers: counts of right answers by label and group of documents, and how they become tables.
+"""Heads as classifiers: counts of right answers by label and group of documents, and the tables made from them.
 
-Counts are kept for a fixed number of groups of documents, so that choosing the best head on one half of the documents,
-scoring it on the other, and resampling can all wait until the stream has ended, in memory that does not grow with it.
+Counts are kept for a fixed number of groups of documents. Memory therefore does not grow with the corpus, and choosing
+the best head on some documents, scoring it on the others, and resampling all follow after the corpus is read.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _BEST_COLUMNS: dict[str, type] = {
     **dict.fromkeys(("baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high"), np.float64),
     **{"in_sample_head": object, "in_sample": np.float64, "crossfit": np.float64, "chance": np.float64, "chance_error": np.float64},
 }
-PENDING, PENDING_BYTES = 16, 1 << 30  # batches that wait to be added to a state together, and bytes of their counts
-CONTROL = "\x1f"  # begins the labels of cases that are a control: they are counted as the others are, and not listed
+PENDING, PENDING_BYTES = 16, 1 << 30  # the most batches that are added to a state together, and the most bytes of their counts
+CONTROL = "\x1f"  # prefix of the labels of the control's cases, which are counted as others are, but not listed
 ALL = "all"
-FOLDS = GROUPS // DRAWS  # the most there can be: a draw of the control is counted in so many groups of documents
+FOLDS = GROUPS // DRAWS  # the most folds: a draw of the control is counted in this many groups of documents
 
 
 @dataclass(frozen=True)
 class Contests:
-    """The contests of one measure: each label is one, its entrants are all heads in all directions, and simple rules as
+    """The contests of one measure, one per label. The entrants are all heads in all directions; simple rules are the
     baselines.
 
-    `counted` names what else is counted about the texts, beside the cases; `folds` is the number of parts of the
-    documents, each scored by the head that is best on all others.
+    `counted` names what else is counted about the texts, apart from the cases. `folds` is the number of parts of the
+    documents; each is scored by the head that is best on all others.
     """
 
     name: str
@@ -72,12 +72,12 @@ class Contests:
             raise MeasureError(f"{self.name}: folds are {self.folds}", f"Use 2 to {FOLDS}: heads are chosen on all folds but one")
 
     def start(self, replicates: int, seed: int) -> State:
-        """Nothing counted; `draws` remembers how to resample."""
+        """A state without counts. `draws` has the number of replicates and the seed."""
         merges: dict[str, Merge] = {"draws": "max", "n/": "sum", "right/": "sum", "rule/": "sum", "count/": "sum", "documents/": "keyed"}
         return State({"draws": np.array([replicates, seed])}, merges)
 
     def count(self, state: State, batch: MapBatch, counts: Mapping[int, Mapping[str, int]]) -> None:
-        """Count what is no case, by the number of its slice, once for all sites of a kind."""
+        """Add counts other than those of cases, given by the number of their slice, once for all sites of a kind."""
         if _leads(batch):
             rows = np.array([[of_slice.get(name, 0) for name in self.counted] for of_slice in counts.values()], dtype=np.int64)
             for part, chosen in state.split(np.array(list(counts), dtype=np.int64)):
@@ -85,9 +85,10 @@ class Contests:
                 total += rows[chosen].sum(0)
 
     def add(self, state: State, batch: MapBatch, cases: Cases, counts: Shaped[torch.Tensor, "cell direction head"]) -> None:
-        """Add the right answers of the heads of a site, by cell; with the last site of a kind they are all there.
+        """Add the right answers of the heads of a site, per cell. The state receives them with the last site of the
+        kind.
 
-        The cases are those of the texts, so that all sites of a kind have the same.
+        All sites of a kind have the same cases, since cases depend only on the texts.
         """
         import torch
 
@@ -101,7 +102,7 @@ class Contests:
             pending.add(state, kind, cases, torch.cat(waiting, -1))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """`<name>`: each head, label and direction. `<name>_best`: each label's best head beside its best rule."""
+        """`<name>`: every head, label and direction. `<name>_best`: the best head of each label, with its best rule."""
         replicates, seed = (int(number) for number in state["draws"])
         weights = group_weights(replicates, seed)
         heads, best = Rows(_HEAD_COLUMNS), Rows(_BEST_COLUMNS)
@@ -116,7 +117,7 @@ class Contests:
         return {self.name: heads.columns, f"{self.name}_best": best.columns}
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
-        """The share of right answers of each head, by label and direction; NaN where there is no case."""
+        """The share of right answers of each head, per label and direction; NaN where there are no cases."""
         weights = weights_of(state)
         found: dict[str, Resampled] = {}
         for kind, flat in layout.by_kind().items():
@@ -131,7 +132,7 @@ class Contests:
         yield from found.values()
 
     def champions(self, state: State, layout: HeadLayout) -> Iterator[Champion]:
-        """What the best heads score, chosen as in the table of best heads."""
+        """The scores of the best heads, chosen as in the table of best heads."""
         weights = weights_of(state)
         for kind, flat in layout.by_kind().items():
             ids = [layout.ids()[number] for number in flat]
@@ -142,22 +143,22 @@ class Contests:
                 yield Champion(kind, label, names_of(ids, best.picks), scores)
 
     def support(self, state: State, kind: str, label: str) -> Support:
-        """The documents of a label's cases. Their groups are what is resampled, and say how many are effective;
-        states of runs before 1.0 have no more than groups.
+        """The documents of a label's cases. Their effective number follows from their groups, which are resampled.
+        States of runs before 1.0 have groups only.
         """
         documents = state.arrays.get(f"documents/{kind}/{label}")
         return Support.in_groups(state[f"n/{kind}/{label}"], None if documents is None else len(documents))
 
     def choose(self, n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"]) -> SelectedScore:
-        """The best entrant, chosen and scored as `selection` and `folds` say."""
+        """The best entrant, chosen and scored according to `selection` and `folds`."""
         return crossfit(n, right, folds=self.folds) if self.selection == "crossfit" else in_sample(n, right)
 
     def quantity(self, label: str, direction: int) -> str:
-        """The name of a label in a direction, by its number, in the table of heads."""
+        """The name of a label and a direction (by number) in the table of heads."""
         return label if direction == 0 else f"{label} ({self.directions[direction]})"
 
     def listed(self, state: State, kind: Kind) -> list[tuple[str, Int64[np.ndarray, "group"]]]:
-        """Labels with enough cases: "all" first, then the most frequent."""
+        """Labels with enough cases: "all" first, then by falling frequency."""
         found = [(name.removeprefix(f"{kind}/"), n) for name, n in state.family("n/").items() if name.startswith(f"{kind}/")]
         enough = [
             (label, n) for label, n in found if n.sum() >= self.least and label not in self.unlisted and not label.startswith(CONTROL)
@@ -244,10 +245,10 @@ class Contests:
         )
 
     def _chance(self, state: State, kind: Kind, label: str, flat: Sequence[int]) -> tuple[float, float]:
-        """What the best head scores on the control's cases, chosen and scored in the same way: the mean over draws, and
-        its standard error.
+        """The score of the best head on the cases of the control, chosen and scored in the same way: the mean over
+        draws, and its standard error.
 
-        NaN without a control; the error is NaN with one draw.
+        Both are NaN without a control; the error is NaN with one draw.
         """
         if f"n/{kind}/{CONTROL}{label}" not in state.arrays:
             return float("nan"), float("nan")
@@ -260,7 +261,7 @@ class Contests:
 
 
 class _Pending:
-    """Batches whose answers are not yet part of the state: they are added up by cell where they are, and the state's
+    """Batches whose answers are not yet part of the state. They are summed by cell on their device, and the state's
     arrays grow once for all of them.
     """
 
@@ -269,7 +270,7 @@ class _Pending:
         self._batches: dict[Kind, list[tuple[Cases, Shaped[torch.Tensor, "cell direction head"]]]] = {}
 
     def add(self, state: State, kind: Kind, cases: Cases, counts: Shaped[torch.Tensor, "cell direction head"]) -> None:
-        """Keep a batch; when there are many, all are added to the state."""
+        """Keep a batch. Once there are many, add all of them to the state."""
         batches = self._batches.setdefault(kind, [])
         batches.append((cases, counts))
         self._bytes += counts.nbytes
@@ -307,7 +308,7 @@ class _Pending:
         n_of: Int64[np.ndarray, "chosen"],
         rules_of: Int64[np.ndarray, "chosen rule"],
     ) -> None:
-        """Add some cells of many batches, given by set of labels and group: the same one may come several times.
+        """Add some cells of many batches, given by set of labels and group; the same cell can occur several times.
         `numbers` are their places among the cells of all batches, in ascending order.
         """
         import torch
@@ -338,7 +339,7 @@ class _Pending:
         n: Int64[np.ndarray, "cell"],
         rules: Int64[np.ndarray, "cell rule"],
     ) -> None:
-        """Add cells of one label, each of another group."""
+        """Add cells of one label, each from a different group."""
         contests, size = self._contests, self._layout.size
         heads = np.array(self._layout.by_kind()[kind])
         total = state.member("right/", label, lambda: np.zeros((GROUPS, len(contests.directions), size), dtype=np.int64))
@@ -350,7 +351,7 @@ class _Pending:
         state.member("rule/", f"{kind}/{label}", lambda: np.zeros((GROUPS, len(contests.rules)), dtype=np.int64))[groups] += rules
 
     def _add_documents(self, state: State, kind: Kind, rows: Int64[np.ndarray, "row 3"]) -> None:
-        """Add, for each label, the keys of documents and how many cases each has."""
+        """Add, for each label, the keys of documents and the number of cases of each."""
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         edges = np.flatnonzero(np.diff(rows[:, 0], prepend=-1, append=-1))
         by_label: dict[str, list[Int64[np.ndarray, "row 2"]]] = {}
@@ -363,29 +364,31 @@ class _Pending:
 
 
 def control_group(draw: Int[torch.Tensor, "draw 1"], group: Int[torch.Tensor, "case"]) -> Int[torch.Tensor, "draw case"]:
-    """The group that a case of the control is counted in: each draw has its own groups, so that draws share the room
-    of one label.
+    """The group in which a case of the control is counted. Every draw has separate groups, so that all draws fit into
+    the array of one label.
     """
     return draw * FOLDS + group % FOLDS
 
 
 def own_label(label: str) -> str:
-    """A label as it is counted: a label with the name of the total is renamed."""
+    """The label under which cases are counted: a label that is named like the total is renamed."""
     return f"{label} (label)" if label == ALL else label
 
 
 def names_of(ids: Sequence[HeadId], picks: Sequence[int]) -> str:
-    """The heads of some entrants, which are all heads in one direction after the other, each named once."""
+    """The names of the heads of some entrants, each once. Entrants are all heads in the first direction, then in the
+    next, and so on.
+    """
     return _often(str(ids[pick % len(ids)]) for pick in picks)
 
 
 def _often(names: Iterable[str]) -> str:
-    """The different names, those that most folds chose first."""
+    """The distinct names, starting with the one that most folds chose."""
     return " | ".join(name for name, _ in Counter(names).most_common())
 
 
 def weights_of(state: State) -> Float64[np.ndarray, "replicate+1 group"]:
-    """The weights of the groups: the data as they are, then every replicate."""
+    """The bootstrap weights of the groups: first those of the data (all ones), then those of every replicate."""
     drawn = group_weights(*(int(number) for number in state["draws"]))
     return np.concatenate([np.ones((1, GROUPS)), drawn])
 
@@ -396,5 +399,5 @@ def _nothing(name: str, rows: int, heads: int) -> Resampled:
 
 
 def _leads(batch: MapBatch) -> bool:
-    """Whether the site is the first of its kind: the one with which texts are counted."""
+    """Whether the site is the first of its kind, with which texts are counted."""
     return next(site for site in batch.layout.sites if site.kind == batch.site.kind) == batch.site

@@ -1,8 +1,8 @@
-"""Single heads as coreference resolvers: how often a mention's favourite is one of its antecedents (Clark et al. §4.3,
-Table 2).
+"""Single heads as coreference resolvers: how often the word that a head picks for a mention is the head word of an
+antecedent (Clark et al. §4.3, Table 2).
 
-The paper's code for this was never released; what its text leaves open is an option here, and docs/coreference.md
-says what we chose.
+The paper's code for this was never released. What its text leaves open is an option here; docs/coreference.md states
+our choices.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ _FIRST, _SHARED, _SCORED = "first mentions", "mentions with the head word of all
 
 @dataclass(frozen=True, kw_only=True)
 class Coreference(Resolver):
-    """Accuracy of every head and direction, and of three rules, in picking an antecedent of a mention by their head
-    words.
+    """Accuracy of every head and direction, and of three rules, in picking an antecedent of a mention by head words.
 
-    `candidates` are the words that may be picked. `head_match` says what that rule does without a match;
-    `skip_exact_for_pronouns` lets pronouns begin at the third sieve, and `strip_determiner` compares wordings
-    without their first article or demonstrative. `masculine` and `feminine` are first names that tell gender.
-    `singletons` are entities that the document mentions once.
+    `candidates` are the words that can be picked. `head_match` says what that rule does without a match.
+    `skip_exact_for_pronouns` lets pronouns begin at the third sieve; `strip_determiner` compares wordings without their
+    first article or demonstrative. `masculine` and `feminine` are first names that indicate gender. `singletons` are
+    entities that the document mentions once.
     """
 
     name: ClassVar[str] = "coreference"
@@ -65,13 +64,13 @@ class Coreference(Resolver):
 
     @property
     def contests(self) -> Contests:
-        """How counts are kept and become tables."""
+        """How counts are stored and turned into tables."""
         counted = (_TEXTS, _MENTIONS, _SINGLETONS, *_BY.values(), _FIRST, _SHARED, _SCORED)
         return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted, folds=self.folds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Every head and kind of mention; the best heads beside the best rule; every rule; Table 2; and what was
-        counted.
+        """Every head and kind of mention; the best heads with the best rule; every rule; Table 2; and the counts of
+        texts and mentions.
         """
         contests = self.contests
         return {
@@ -82,7 +81,7 @@ class Coreference(Resolver):
         }
 
     def asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
-        """A question for each mention of a text that has an antecedent there."""
+        """One question for each mention of a text that has an antecedent in it."""
         sources: Sequence[Source] = SOURCES if self.head_words == "auto" else (self.head_words,)
         names = NameLists(frozenset(map(str.lower, self.masculine)), frozenset(map(str.lower, self.feminine)))
         found = expressions(text, sources, singletons=self.singletons == "include", strip_determiner=self.strip_determiner, names=names)
@@ -102,7 +101,7 @@ class Coreference(Resolver):
         return asked
 
     def _picks(self, mention: Expression, others: Sequence[Expression]) -> tuple[Expression | None, ...]:
-        """What each rule takes for the antecedent."""
+        """The mention that each rule picks as the antecedent."""
         sieves = SIEVES[2:] if self.skip_exact_for_pronouns and mention.kind == "pronoun" else SIEVES
         return (
             nearest(mention, others),
@@ -111,7 +110,7 @@ class Coreference(Resolver):
         )
 
     def _candidates(self, mention: Expression, before: Sequence[Expression], mentions: Sequence[Expression], words: int) -> Collection[int]:
-        """The words that a head may pick; never the mention's own head word."""
+        """The words that a head can pick. The mention's own head word is never one of them."""
         if self.candidates == "preceding_mentions":
             return {one.head for one in before}
         if self.candidates == "any_other_mention":

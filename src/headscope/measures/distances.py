@@ -1,5 +1,5 @@
-"""Which heads are alike: the Jensen-Shannon divergence between all pairs of heads of a kind (Clark et al. §6, Figure
-6; METHODS §6).
+"""Distances between heads: the Jensen-Shannon divergence of all pairs of heads of a kind (Clark et al. §6, Figure 6;
+METHODS §6).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float64, Int64
 
 CONTENT = frozenset({"ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"})  # the open classes of Universal Dependencies
-AT_ONCE = 1 << 22  # divergences of pairs of heads, in so many texts or single rows, that are held at once
+AT_ONCE = 1 << 22  # the most divergences in memory at once: pairs of heads times texts or rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Distances(Measure):
     """Mean divergence of pairs of heads, in nats, over rows of attention.
 
-    `rows` are those of all positions, or of a group of tokens (`word`: all but special tokens), or of `content`
-    words, by part of speech, for which `level` must be word. `smoothing` mixes even attention in, as the released
-    code does. `sample` looks at so many rows of each text, drawn by chance, and gives the standard error that comes
-    of it. `normalise=False` gives sums over rows instead of means.
+    `rows` are those of all positions, of a group of tokens (`word`: all but special tokens), or of `content` words,
+    which are known by part of speech and require `level` word. `smoothing` mixes even attention in, as the released
+    code does. `sample` compares that many rows of each text, drawn at random, and gives the resulting standard error.
+    `normalise=False` gives sums over rows instead of means.
     """
 
     name: ClassVar[str] = "distances"
@@ -57,30 +57,28 @@ class Distances(Measure):
     def __post_init__(self) -> None:
         if self.rows == "content":
             if self.level != "word":
-                raise MeasureError(
-                    "distances: rows of content words are known by word, not by token", "Use level = word with rows = content"
-                )
+                raise MeasureError("distances: content words are known per word, not per token", "Use level = word with rows = content")
         else:
             group(self.rows)
         if not 0 <= self.smoothing < 1:
-            raise MeasureError(f"distances: smoothing is {self.smoothing!r}", "Smooth by 0 or a little more")
+            raise MeasureError(f"distances: smoothing is {self.smoothing!r}", "Use 0, or a share below 1 such as 0.001")
         if self.sample is not None and self.sample < 2:
-            raise MeasureError(f"distances: a sample of {self.sample} rows of each text", "Take 2 or more: one says nothing of its error")
+            raise MeasureError(f"distances: a sample of {self.sample} rows of each text", "Use 2 or more: one row gives no standard error")
         if any(epsilon <= 0 for epsilon in self.epsilons):
             raise MeasureError(f"distances: epsilons are {self.epsilons!r}", "Name distances above 0, in nats")
 
     @property
     def needs(self) -> str | None:
-        """Parts of speech, if only content words are looked at."""
+        """Parts of speech if only rows of content words are compared; else None."""
         return "parts of speech" if self.rows == "content" else None
 
     def row_needs(self) -> RowNeeds | None:
-        """The scores, for all weights; maps, if rows are of words or smoothed."""
+        """The scores, from which all weights are computed; None (maps) if rows are of words or smoothed."""
         return RowNeeds(scores=True, all_weights=True) if self.level == "token" and not self.smoothing else None
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """By kind: sums of pairs by group of documents, the rows they stand for, those looked at, and the variance
-        of sampled sums.
+        """By kind of attention: sums of pairs per group of documents, the rows that they represent, the rows that were
+        compared, and the variance of sampled sums.
         """
         return State(
             {"draws": np.array([replicates, seed])},
@@ -88,7 +86,7 @@ class Distances(Measure):
         )
 
     def update(self, state: State, batch: MapBatch) -> None:
-        """Gather the rows of a site; with the last site of a kind, compare all heads, if there are two."""
+        """Gather the rows of a site. With the last site of a kind, compare all heads, if there are at least two."""
         if len(batch.layout.by_kind()[batch.site.kind]) < 2:
             return
         key = (self, batch.site.kind)
@@ -102,7 +100,7 @@ class Distances(Measure):
                 self._count(state, batch, total, gathered)
 
     def _begin(self, batch: MapBatch, seed: int) -> tuple[Int64[np.ndarray, "text"], Gathered]:
-        """How many rows of each text count, and those that are looked at."""
+        """The number of rows of each text, and a collector of the rows that are compared."""
         chosen = _content(batch.queries) if self.rows == "content" else batch.queries.chosen(self.rows, group(self.rows))
         total = chosen.sum(1)
         if self.sample is not None:
@@ -116,7 +114,7 @@ class Distances(Measure):
         kind, heads = batch.site.kind, len(batch.layout.by_kind()[batch.site.kind])
         sums, squares = _summed(gathered, len(total), heads, self.sample is not None)
         looked = np.bincount(gathered.texts, minlength=len(total))
-        # What was looked at stands for the whole text.
+        # The compared rows represent the whole text.
         sums *= to_device(total / np.maximum(looked, 1), sums.device)[:, None]
         count = groups(heads)
         of = np.array([group_of(document, count) for document in batch.documents])
@@ -125,7 +123,7 @@ class Distances(Measure):
         # Of a sample without replacement of n of N: the variance of the estimated sum is N^2 (1 - n/N) s^2 / n.
         share = np.where(looked > 1, total**2 * (1 - looked / np.maximum(total, 1)) / np.maximum(looked * (looked - 1), 1), 0.0)
         for part, texts in state.split(batch.slices):
-            if not looked[texts].any():  # nothing of this slice is in the batch
+            if not looked[texts].any():  # no compared row of the batch is in this slice
                 continue
             chosen = texts if isinstance(texts, slice) else to_device(texts, sums.device)
             pending = part.pending(self.name, _Pending)
@@ -139,38 +137,40 @@ class Distances(Measure):
                 pending.add("variance/", kind, to_device(share[texts], squares.device) @ squares[chosen])
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """`distances`, `distances_layers`: heads and layers. `_pairs`: every pair. `_structure`: what layers do, and
-        redundancy.
+        """`distances` and `distances_layers`: heads and layers. `distances_pairs`: every pair. `distances_structure`:
+        distances within and between layers, and redundancy.
         """
         return Likeness(state, layout, self.normalise, self.epsilons).tables()
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
-        """What the table of heads lists."""
+        """The quantities of the table of heads."""
         return Likeness(state, layout, self.normalise, self.epsilons).resampled()
 
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
-        """The mean of all pairs, which heads of one layer can be compared with."""
+        """The mean of all pairs, the baseline of distances within the layer and to other layers."""
         return Likeness(state, layout, self.normalise, self.epsilons).expected()
 
 
 class _Pending:
-    """What is to be added to a state, where it was computed: to fetch it at once would keep a device waiting."""
+    """Numbers that are not yet added to a state. They stay on their device, since fetching them at once would make it
+    wait.
+    """
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, str], torch.Tensor] = {}
         self._documents: dict[str, list[Int64[np.ndarray, "document 2"]]] = {}
 
     def add(self, family: str, kind: str, values: torch.Tensor) -> None:
-        """Add numbers to those that wait for an array."""
+        """Add numbers to the pending ones of an array."""
         key = (family, kind)
         self._sums[key] = self._sums[key] + values if key in self._sums else values
 
     def add_documents(self, kind: str, rows: Int64[np.ndarray, "document 2"]) -> None:
-        """Add the keys of documents, and how many rows each has."""
+        """Add the keys of documents and the number of rows of each."""
         self._documents.setdefault(kind, []).append(rows)
 
     def settle(self, state: State) -> None:
-        """Add all to the arrays."""
+        """Add everything to the arrays."""
         for (family, kind), values in self._sums.items():
             numbers = values.cpu().numpy()
             state.member(family, kind, partial(np.zeros_like, numbers))[...] += numbers
@@ -180,7 +180,7 @@ class _Pending:
 
 
 def groups(heads: int) -> int:
-    """How many groups of documents are kept apart: fewer if there are very many pairs of heads."""
+    """The number of groups of documents for which sums are kept; smaller if there are very many pairs of heads."""
     return int(min(32, max(8, (1 << 22) // max(1, heads * (heads - 1) // 2))))
 
 
@@ -193,11 +193,11 @@ def _content(side: Side) -> Bool[np.ndarray, "text position"]:
 
 
 def sampled(side: Side, chosen: Bool[np.ndarray, "text position"], size: int, seed: int) -> Bool[np.ndarray, "text position"]:
-    """At most `size` of the chosen positions of each text. What is drawn depends on the text and the seed alone."""
+    """At most `size` of the chosen positions of each text. The draw depends only on the text and the seed."""
     steps = np.arange(1, side.width + 1, dtype=np.uint64) * GOLDEN
     forms = side.answers(f"bits of {seed}", lambda form, _: np.uint64(_bits(f"{seed}\x1f{form}")), np.uint64(0))
     texts = np.where(side.roles >= 0, mix(forms + steps), np.uint64(0)).sum(1, dtype=np.uint64)
-    lots = np.where(chosen, mix(texts[:, None] + steps), np.uint64(2**64 - 1))  # each position draws one; the lowest are taken
+    lots = np.where(chosen, mix(texts[:, None] + steps), np.uint64(2**64 - 1))  # one random number per position; the lowest win
     sample = np.zeros_like(chosen)
     np.put_along_axis(sample, np.argsort(lots, 1, kind="stable")[:, :size], True, 1)
     sample &= chosen
@@ -211,8 +211,8 @@ def _bits(text: str) -> int:
 def _summed(
     gathered: Gathered, texts: int, heads: int, squares: bool
 ) -> tuple[Float64[torch.Tensor, "text pair"], Float64[torch.Tensor, "text pair"] | None]:
-    """The divergences of all pairs a < b summed over the rows of each text; if asked for, the squares of what they
-    miss its mean by.
+    """The divergences of all pairs a < b, summed over the rows of each text; and, if `squares`, their squared
+    deviations from the text's mean, summed likewise.
     """
     import torch
 
@@ -241,7 +241,7 @@ def _summed(
 def _texts(
     block: RowBlock, of: Int64[np.ndarray, "row"], heads: int
 ) -> Iterator[tuple[Int64[np.ndarray, "text"], Float64[torch.Tensor, "text head head"]]]:
-    """The sums of each text, some texts at a time."""
+    """The sums of each text, a block of texts at a time."""
     numbers, starts = np.unique(of, return_index=True)
     starts, step = np.append(starts, len(of)), max(1, AT_ONCE // heads**2)
     for first in range(0, len(numbers), step):
@@ -249,7 +249,7 @@ def _texts(
 
 
 def _rows(block: RowBlock, heads: int) -> Iterator[tuple[Int64[np.ndarray, "row"], Float64[torch.Tensor, "row head head"]]]:
-    """Each row for itself, some at a time."""
+    """Each row separately, a block of rows at a time."""
     step = max(1, AT_ONCE // heads**2)
     for start in range(0, len(block.rows), step):
         rows = np.arange(start, min(start + step, len(block.rows)))

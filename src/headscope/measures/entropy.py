@@ -1,6 +1,4 @@
-"""How widely a head spreads its attention: the entropy of its rows, and the weight of their largest entry (Clark et
-al. §3.3).
-"""
+"""How widely a head spreads its attention: the entropy of its rows, and their largest weight (Clark et al. §3.3)."""
 
 from __future__ import annotations
 
@@ -26,11 +24,11 @@ BASES = {"nats": 1.0, "bits": 0.6931471805599453}
 
 @dataclass(frozen=True, kw_only=True)
 class Entropy(HeadMeans):
-    """Mean over rows of -sum p ln p, with 0 ln 0 = 0; the baseline column is the entropy of even attention.
+    """Mean over rows of -sum p ln p, with 0 ln 0 = 0. The baseline column is the entropy of even attention.
 
-    `rows` are groups of `measures.groups`: `all` gives `entropy`, any other gives `entropy_<group>`. Rows that do
-    not sum to 1 (attention sinks) are renormalised first, and what the sink takes is in `sink_mass`. `smoothing` s
-    mixes s/n into each row of n visible positions before its entropy is taken; the released code used 1e-4.
+    `rows` are groups of `measures.groups`: `all` gives `entropy`, any other gives `entropy_<group>`. Rows that do not
+    sum to 1 (attention sinks) are renormalised first; `sink_mass` is the mass that the sink takes. `smoothing` s mixes
+    s/n into each row of n visible positions before its entropy is taken; the released code used 1e-4.
     """
 
     name: ClassVar[str] = "entropy"
@@ -47,7 +45,8 @@ class Entropy(HeadMeans):
             group(name)
         if not self.rows or not 0 <= self.smoothing < 1:
             raise MeasureError(
-                f"entropy: rows are {self.rows!r} and smoothing is {self.smoothing!r}", "Name a row group, and smooth by 0 or a little more"
+                f"entropy: rows are {self.rows!r} and smoothing is {self.smoothing!r}",
+                "Name a row group, and use a smoothing of 0 or a share below 1",
             )
 
     def quantities(self) -> tuple[str, ...]:
@@ -55,12 +54,16 @@ class Entropy(HeadMeans):
         return (*("entropy" if name == "all" else f"entropy_{name}" for name in self.rows), "max_weight", "sink_mass")
 
     def shown(self, means: Float[np.ndarray, "quantity head"]) -> list[int]:
-        """All; `sink_mass` only if some head has a sink. Rows in bfloat16 miss 1 by up to 0.004."""
+        """All quantities, but `sink_mass` only if some head has a sink. The sums of rows in bfloat16 differ from 1 by
+        up to 0.004.
+        """
         sink = len(means) - 1
         return [number for number in range(len(means)) if number != sink or (np.abs(means[sink]) > 0.01).any()]
 
     def row_needs(self) -> RowNeeds | None:
-        """Nothing beyond what is known of every row, unless smoothing changes the rows."""
+        """Statistics that are always known, per group of rows; None (maps) if smoothing changes the rows or rows are of
+        words.
+        """
         return None if self.smoothing or self.level == "word" else self._needs
 
     @property
@@ -68,7 +71,7 @@ class Entropy(HeadMeans):
         return RowNeeds(rows=tuple((name, group(name)) for name in self.rows if name != "all"))
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """Row entropies, maxima and missing mass, each summed over the rows it is about."""
+        """Row entropies, largest weights and missing mass, each summed over its rows."""
         import torch
 
         rows = row_sums(batch, self._needs)

@@ -1,6 +1,4 @@
-"""How much better an entrant does on one group of cases than on another: ratios and differences of accuracies, with
-intervals.
-"""
+"""The gap between an entrant's accuracies on two groups of cases: ratios and differences, with intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from headscope.stats.selection import crossfit, folds_of, in_sample, share
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int, Int64
 
-BEST = "best head of all"  # one head for both labels, where the table of best heads chooses one for each
+BEST = "best head of all"  # one head for both labels; the table of best heads chooses one per label
 _COLUMNS: dict[str, type] = {
     **dict.fromkeys(("kind", "label", "versus", "entrant", "direction"), object),
     **dict.fromkeys(("value", "versus_value"), np.float64),
@@ -30,8 +28,8 @@ _COLUMNS: dict[str, type] = {
 
 
 def gaps_table(contests: Contests, state: State, layout: HeadLayout, pairs: Sequence[tuple[str, str]]) -> Columns:
-    """One row per pair of labels and entrant: the best head of "all", chosen as `selection` says; the rules; every head
-    and direction.
+    """One row per pair of labels and entrant. The entrants are the best head of "all", chosen according to `selection`;
+    the rules; and every head in every direction.
     """
     rows = Rows(_COLUMNS)
     weights = group_weights(*(int(number) for number in state["draws"]))
@@ -47,7 +45,7 @@ def gaps_table(contests: Contests, state: State, layout: HeadLayout, pairs: Sequ
 
 
 class _Entrants:
-    """All that can be compared in a kind of attention, on one axis."""
+    """All entrants of a kind of attention, on one axis."""
 
     def __init__(self, contests: Contests, state: State, layout: HeadLayout, kind: Kind, n: Int64[np.ndarray, "group"]) -> None:
         self._state = state
@@ -60,7 +58,7 @@ class _Entrants:
         self.names, self.directions = zip(*found, strict=True)
 
     def right(self, label: str) -> Int64[np.ndarray, "group entrant"]:
-        """Right answers of each."""
+        """The right answers of each entrant."""
         heads = self._heads(label)
         best = [] if self._best is None else [heads[np.arange(GROUPS), self._best][:, None]]
         return np.concatenate([*best, self._state[f"rule/{self._kind}/{label}"], heads], axis=1)
@@ -70,7 +68,7 @@ class _Entrants:
         return right
 
     def _chosen(self, contests: Contests, n: Int64[np.ndarray, "group"]) -> Int[np.ndarray, "group"] | None:
-        """The head that speaks for each group of documents; None if the documents cannot be parted."""
+        """The head that represents each group of documents; None if the documents cannot be divided into folds."""
         if contests.selection == "in-sample":
             return np.full(GROUPS, in_sample(n, self._heads("all")).picks[0])
         picks = crossfit(n, self._heads("all"), folds=contests.folds).picks
@@ -113,6 +111,6 @@ def _add(
 
 
 def _ratio(one: Float64[np.ndarray, "*shape"], other: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """One by the other; NaN by zero."""
+    """`one` divided by `other`; NaN where `other` is 0."""
     ratio: Float64[np.ndarray, "*shape"] = np.divide(one, other, out=np.full_like(one, np.nan), where=other > 0)
     return ratio

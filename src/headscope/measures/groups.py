@@ -1,4 +1,4 @@
-"""Groups of tokens, by name: what `to_sep`, `to_punct` or a user's own group means."""
+"""Groups of tokens by name: those of `to_sep` and `to_punct`, and groups that the user defines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPECIAL_GROUPS = frozenset({"cls", "sep", "special"})
 
 
 def group(name: str) -> Test:
-    """The test behind a group's name. `=the|a` names the group of exactly these forms, upper or lower case alike."""
+    """The test of a named group. `=the|a` is the group of exactly these forms, ignoring case."""
     if name.startswith("="):
         forms = frozenset(form.casefold() for form in name[1:].split("|"))
         return lambda form, role: role == WORD and form.casefold() in forms

@@ -1,5 +1,5 @@
-"""Whether a head looks more at words of keyphrases than at others (Štefánik): the attention that words receive, text
-by text.
+"""Whether a head attends more to words of keyphrases than to other words (Štefánik): the attention that words receive,
+text by text.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ How = Literal["mean", "max", "sum"]
 
 @dataclass(frozen=True, kw_only=True)
 class Keywords(HeadMeans):
-    """Mean over texts of what a word of a keyphrase receives, `to_keywords`, what another word does, `to_others`, and
-    of their difference, `relative`; and of `auc`, the chance that a word of a keyphrase receives more than another word
-    does.
+    """Means over texts: `to_keywords` is the attention that a word of a keyphrase receives, `to_others` that of another
+    word, `relative` their difference, and `auc` the probability that a word of a keyphrase receives more than another
+    word.
 
-    A word receives the `mean`, the `max` or the `sum` over the rows of a group (`source`: `all`, `cls`, `word`,
-    ...). Words are those of the text, special tokens none of them. A text without a keyphrase in it, or with nothing
-    else, is left out.
+    A word receives the `mean`, the `max` or the `sum` over the rows of a group (`source`: `all`, `cls`, `word`, ...).
+    Special tokens do not count as words. A text without a keyphrase, or with nothing else, is skipped.
     """
 
     name: ClassVar[str] = "keywords"
@@ -58,11 +57,11 @@ class Keywords(HeadMeans):
         return ("relative", "to_keywords", "to_others", "auc")
 
     def bounds(self, quantity: str) -> tuple[float, float]:
-        """`relative` is a difference, which can be below 0; `auc` is a share."""
+        """`relative` is a difference and can be below 0; `auc` is a share."""
         return {"relative": (-np.inf, np.inf), "auc": (0.0, 1.0)}.get(quantity, self.within)
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """What the words of both sorts receive in each text."""
+        """The attention that words of keyphrases and other words receive in each text."""
         import torch
 
         received = received_by(batch, self.source, self.how)
@@ -80,7 +79,7 @@ class Keywords(HeadMeans):
 
 
 def received_by(batch: MapBatch, source: str, how: How) -> Float[torch.Tensor, "text head key"]:
-    """What each position receives from the rows of a group; 0 where there is no such row."""
+    """The attention that each position receives from the rows of a group; 0 if there are no such rows."""
     rows = batch.queries.mask(source, group(source), batch.weights.device)[:, None, :, None]
     given = batch.weights * rows
     if how == "max":
@@ -90,7 +89,7 @@ def received_by(batch: MapBatch, source: str, how: How) -> Float[torch.Tensor, "
 
 
 def _places(batch: MapBatch) -> Places:
-    """For each text the positions of words of keyphrases, and of the other words."""
+    """For each text, the positions of words of keyphrases and those of other words."""
     import torch
 
     words = batch.keys.chosen("word", IS_WORD)

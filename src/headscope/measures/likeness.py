@@ -1,4 +1,4 @@
-"""Sums of divergences between heads, read: pairs, neighbours, layers, redundancy, each with its replicates."""
+"""Pairs, neighbours, layers and redundancy from sums of divergences between heads, each with its replicates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 QUANTITIES = ("nearest", "own_layer", "other_layers")
 PERMUTATIONS = 10_000
-WORK = 1 << 21  # numbers worked on at a time
+WORK = 1 << 21  # numbers processed at a time
 _NUMBERS: dict[str, type] = {"value": np.float64, "low": np.float64, "high": np.float64}
 _COUNTS: dict[str, type] = {"n": np.int64, "documents": np.int64}
 _LAYER_COLUMNS: dict[str, type] = {"kind": object, "layer": np.int64, "quantity": object, **_NUMBERS, **_COUNTS, "baseline": np.float64}
@@ -33,7 +33,7 @@ _STRUCTURE_COLUMNS: dict[str, type] = {"kind": object, "quantity": object, **_NU
 
 @dataclass(frozen=True)
 class Likeness:
-    """The state of `distances` for a model's heads. Values are means over rows, or sums if not `normalise`d."""
+    """The state of `distances` for a model's heads. Values are means over rows if `normalise`, else sums."""
 
     state: State
     layout: HeadLayout
@@ -103,13 +103,13 @@ class _OneKind:
 
     @property
     def n(self) -> int:
-        """Rows looked at."""
+        """The number of rows that were compared."""
         return int(self.state[f"looked/{self.kind}"].sum())
 
     @cached_property
     def support(self) -> Support:
-        """The documents that were seen, of which groups are resampled; states of runs before 1.0 have no more than
-        groups.
+        """The documents of the compared rows. Groups of them are resampled; states of runs before
+        1.0 have groups only.
         """
         documents = self.state.arrays.get(f"documents/{self.kind}")
         return Support.in_groups(self.state[f"rows/{self.kind}"], None if documents is None else len(documents))
@@ -120,7 +120,7 @@ class _OneKind:
 
     @cached_property
     def _drawn(self) -> Float64[np.ndarray, "replicate+1 group"]:
-        """How often each group is drawn: in the data as they are once, then in every replicate."""
+        """The weight of each group: 1 on the data, then its weight in every replicate."""
         replicates, seed = (int(number) for number in self.state["draws"])
         number = len(self.state[f"rows/{self.kind}"])
         return np.concatenate([np.ones((1, number)), group_weights(replicates, seed, number)])
@@ -132,7 +132,7 @@ class _OneKind:
 
     @cached_property
     def _weights(self) -> Float64[np.ndarray, "replicate+1 group"]:
-        """What turns the sums of groups into values."""
+        """The factors that turn the sums of groups into values."""
         with np.errstate(invalid="ignore", divide="ignore"):
             weights: Float64[np.ndarray, "replicate+1 group"] = (
                 self._drawn * (self._scale / (self._drawn @ self.state[f"rows/{self.kind}"]))[:, None]
@@ -141,7 +141,7 @@ class _OneKind:
 
     @cached_property
     def _layer_of(self) -> Int64[np.ndarray, "head"]:
-        """For each head the number of its layer among those there are."""
+        """For each head the number of its layer among the layers present."""
         return np.unique([id.layer for id in self.ids], return_inverse=True)[1]
 
     @cached_property
@@ -157,7 +157,7 @@ class _OneKind:
 
     @cached_property
     def mean(self) -> float:
-        """Of all pairs."""
+        """The mean over all pairs."""
         return float(self.matrix.sum() / (len(self.heads) * (len(self.heads) - 1)))
 
     def _squares(self, replicates: slice) -> Float64[np.ndarray, "replicate head head"]:
@@ -170,7 +170,7 @@ class _OneKind:
 
     @cached_property
     def _read(self) -> tuple[Float64[np.ndarray, "replicate+1 quantity head"], Float64[np.ndarray, "replicate+1 head layer"]]:
-        """What each head has in every replicate, and the sums of its distances to the heads of each layer."""
+        """The quantities of each head in every replicate, and the sums of its distances to the heads of each layer."""
         step = max(1, WORK // len(self.heads) ** 2)
         sizes = self._member.sum(0)
         own = sizes[self._layer_of] - 1
@@ -189,8 +189,8 @@ class _OneKind:
 
     @property
     def by_head(self) -> Float64[np.ndarray, "replicate+1 quantity head"]:
-        """The quantities of each head, on the data and in every replicate; NaN for a head without another in its
-        layer, or elsewhere.
+        """The quantities of each head, on the data and in every replicate; NaN if there is no other head in its layer,
+        or none in other layers.
         """
         return self._read[0]
 
@@ -204,7 +204,7 @@ class _OneKind:
         return interval(values[0], values[1:], support, within)
 
     def add_heads(self, heads: Rows, layers: Rows) -> None:
-        """A row for each head and quantity, and one for each layer."""
+        """Add one row per head and quantity, and one row per layer and quantity."""
         far = self.matrix.copy()
         np.fill_diagonal(far, np.inf)
         neighbours = [str(self.ids[place]) for place in far.argmin(1)]
@@ -245,7 +245,7 @@ class _OneKind:
             )
 
     def add_pairs(self, rows: Rows) -> None:
-        """A row for each pair, in the order of the state."""
+        """Add one row per pair, in the order of the state."""
         sums = self.state[f"sum/{self.kind}"]
         low, high = np.full((2, sums.shape[1]), np.nan)
         step = max(1, WORK // len(self._weights))
@@ -261,7 +261,9 @@ class _OneKind:
         rows.add(len(first), kind=self.kind, a=names[first], b=names[second], value=value, low=low, high=high, error=error, **self._counts)
 
     def add_structure(self, rows: Rows, epsilons: Sequence[float]) -> None:
-        """What the picture shows, as numbers: pairs within and between layers, and how many heads are like another."""
+        """Add the structure in numbers: distances within and between layers, and how many heads
+        have a near-duplicate.
+        """
         sizes = self._member.sum(0)
         inside, all_pairs = (sizes * (sizes - 1)).sum(), len(self.heads) * (len(self.heads) - 1)
         by_layer = self._read[1]
@@ -290,6 +292,6 @@ class _OneKind:
 def _means(
     values: Float64[np.ndarray, "replicate head"], member: Float64[np.ndarray, "head layer"]
 ) -> Float64[np.ndarray, "replicate layer"]:
-    """The mean of each layer's heads; NaN where one has no value."""
+    """The mean over each layer's heads; NaN if one of them has no value."""
     columns = [values[:, member[:, layer] > 0].mean(1) for layer in range(member.shape[1])]
     return np.stack(columns, 1)

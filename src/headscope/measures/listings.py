@@ -1,4 +1,4 @@
-"""Tables beside those of heads: what each rule reaches, and what was counted about the texts."""
+"""Further tables: the accuracy of each rule, and counts of texts and cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures that are a mean over texts of one number per head: how they accumulate, resample and become a table."""
+"""Measures that are a mean over texts of one number per head: their sums, replicates and tables."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ Average = Literal["example", "token"]
 
 @dataclass(frozen=True)
 class _Seen:
-    """What one site shows of a batch, and what even attention would."""
+    """The sums of one site over a batch, and those of even attention."""
 
     sums: Sums
     rows: Counts
     even: Even
 
     def none_of(self, heads: int) -> _Seen:
-        """The same of a site of so many heads that is not observed: nothing."""
+        """The same for a site of `heads` heads that is not observed: zeros."""
         return _Seen(self.sums.new_zeros((*self.sums.shape[:2], heads)), np.zeros_like(self.rows), self.even.new_zeros(self.even.shape))
 
 
 class _PendingTexts:
-    """What texts show, until it is added to a state: one product over texts for all replicates, quantities and heads,
-    where the sums are.
+    """The values of texts that are not yet added to a state. One product over texts adds them for all replicates,
+    quantities and heads, on the device of the sums.
     """
 
     def __init__(self, average: Average, layout: HeadLayout) -> None:
@@ -59,7 +59,7 @@ class _PendingTexts:
         self._slices: list[Int64[np.ndarray, "text"]] = []
 
     def add(self, batch: MapBatch, seen: Sequence[_Seen]) -> None:
-        """Take what all sites show of a batch. Nothing is fetched from the device."""
+        """Keep the values of all sites for a batch. Nothing is fetched from the device."""
         import torch
 
         self._sums.append(torch.cat([site.sums for site in seen], -1))
@@ -70,13 +70,13 @@ class _PendingTexts:
         self._slices.append(batch.slices)
 
     def settle(self, state: State) -> None:
-        """Add it to the sums of a state and of its parts."""
+        """Add the values to the sums of a state and of its parts."""
         import torch
 
         rows, replicates = np.concatenate(self._rows), np.concatenate(self._replicates)
         present = np.where(rows > 0, 1.0 if self._average == "example" else rows, 0.0)
         sums = torch.cat(self._sums)
-        if sums.device.type == "mps":  # which has no float64
+        if sums.device.type == "mps":  # MPS has no float64
             sums = sums.cpu()
         site_of = torch.from_numpy(self._layout.site_of()).to(sums.device)
         factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
@@ -95,11 +95,11 @@ class _PendingTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadMeans(Measure):
-    """Means of per-text quantities. `average="example"` weighs texts alike, as the paper does; `"token"` weighs rows
-    alike.
+    """Means of per-text quantities. `average="example"` weights texts equally, as the paper does; `"token"` weights
+    rows equally.
 
-    A text in which a quantity has nothing to count (no [SEP], say) is left out of that quantity's mean and of its n.
-    `within` is where the quantities can lie, which bounds their intervals.
+    A text with nothing to count for a quantity (no [SEP], say) is excluded from that quantity's mean and n. `within`
+    has the bounds of the quantities and of their intervals.
     """
 
     within: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
@@ -108,39 +108,39 @@ class HeadMeans(Measure):
 
     @abstractmethod
     def quantities(self) -> tuple[str, ...]:
-        """The names of what is averaged, in the order `observe` gives them."""
+        """The names of the averaged quantities, in the order of `observe`."""
 
     @abstractmethod
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """For each text and quantity a sum over rows, for each head, and the number of rows it runs over."""
+        """For each text, quantity and head a sum over rows, and for each text and quantity the number of these rows."""
 
     def baseline(self, batch: MapBatch) -> Even:
-        """What to compare heads with, summed over rows as in `observe`: what attention spread evenly over all that is
-        visible gives.
+        """The baseline of heads, summed over rows as in `observe`: the values of attention that is spread evenly over
+        all visible positions.
         """
         return self.observe(batch.even())[0][..., 0]
 
     def bounds(self, quantity: str) -> tuple[float, float]:
-        """Where a quantity can lie: its interval is cut there."""
+        """The bounds of a quantity, at which its interval is cut."""
         return self.within
 
     def counts_texts(self, quantity: str) -> bool:
-        """Whether a quantity is the share of texts in which something holds. If it holds in all or in none, its
-        interval has an exact bound instead of no width.
+        """Whether a quantity is the share of texts that meet a condition. If all or none do, its interval has an exact
+        bound instead of no width.
         """
         return False
 
     def defined(self, kind: str, quantity: str) -> bool:
-        """Whether a quantity means anything for attention of this kind."""
+        """Whether a quantity is defined for attention of this kind."""
         return True
 
     def shown(self, means: Float64[np.ndarray, "quantity head"]) -> list[int]:
-        """The quantities, by number, that a table lists."""
+        """The numbers of the quantities that a table lists."""
         return list(range(len(means)))
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """Sums by replicate, quantity and head; their weights, and the even-attention baseline, by replicate,
-        quantity and site; and by document what it weighs in each quantity and kind of attention.
+        """Sums by replicate, quantity and head; their weights, and the even-attention baseline, by replicate, quantity
+        and site; and each document's weight by quantity and kind of attention.
         """
         quantities, sites = len(self.quantities()), len(layout.sites)
         arrays = {
@@ -152,19 +152,19 @@ class HeadMeans(Measure):
         return State({**arrays, "documents": documents}, {**dict.fromkeys(arrays, "sum"), "documents": "keyed"})
 
     def update(self, state: State, batch: MapBatch) -> None:
-        """Add each text's quantities, once for each replicate that drew its document.
+        """Add the quantities of each text to every replicate, with the weight of its document.
 
-        Sums stay on the device until the last site has been seen: to fetch them one by one would keep the device
-        waiting. Sites for which no quantity is defined are not observed.
+        Sums stay on the device until the last site has been observed, since fetching them one by one would make the
+        device wait. Sites for which no quantity is defined are not observed.
         """
-        me = id(self)  # the hash of a measure is computed again each time, and every layer of every batch comes here
+        me = id(self)  # cheaper than the measure's hash, which is computed again for every layer of every batch
         if (me, "asked") not in batch.shared:
             batch.shared[me, "asked"] = self._asked(batch.layout)
         asked: tuple[int, ...] = batch.shared[me, "asked"]
         if batch.index not in asked:
             return
         waiting: dict[int, _Seen] = batch.shared.setdefault((me, "waiting"), {})
-        if batch.maps is None and not self._needs_scores:  # what is known of rows is small: all sites of a kind are looked at together
+        if batch.maps is None and not self._needs_scores:  # statistics of rows are small: all sites of a kind are observed together
             together: list[MapBatch] = batch.shared.setdefault((me, "rows", batch.site.kind), [])
             together.append(batch if batch.scores is None else replace(batch, scores=None, value=None))
             if len(together) == sum(batch.layout.sites[index].kind == batch.site.kind for index in asked):
@@ -182,7 +182,7 @@ class HeadMeans(Measure):
         return batch.once(self, lambda: self.baseline(batch))
 
     def _observe_together(self, batches: Sequence[MapBatch]) -> dict[int, _Seen]:
-        """What the sites of a kind show, which differ in nothing but their heads and reach, looked at as one site."""
+        """The values of the sites of a kind, observed as one site. They differ only in their heads and reach."""
         import torch
 
         sums = [row_sums(batch, RowNeeds()) for batch in batches]
@@ -193,18 +193,18 @@ class HeadMeans(Measure):
 
     @cached_property
     def _needs_scores(self) -> bool:
-        """Whether a site must be looked at while its scores are there."""
+        """Whether a site must be observed while its scores are in memory."""
         needs = self.row_needs()
         return needs is not None and needs.scores
 
     @lru_cache(maxsize=8)  # noqa: B019 a measure is a small value
     def _asked(self, layout: HeadLayout) -> tuple[int, ...]:
-        """The numbers of the sites of which some quantity is defined."""
+        """The numbers of the sites for which some quantity is defined."""
         kinds = {kind for kind in layout.by_kind() if any(self.defined(kind, quantity) for quantity in self.quantities())}
         return tuple(index for index, site in enumerate(layout.sites) if site.kind in kinds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """The table of heads and the table of layers (mean over the layer's heads, resampled with them)."""
+        """The table of heads and the table of layers. A layer has the mean over its heads, resampled with them."""
         site_of = layout.site_of()
         weight, support = state["weight"], support_of(state, layout)
         heads = means_of(state, site_of)
@@ -233,7 +233,7 @@ class HeadMeans(Measure):
         return self._table(self.shown(heads[0]), {"kind": list(by_kind)}, means, state["weight"][0][:, sites], support, evens)
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
-        """All quantities; nothing (NaN, n = 0) for heads of a kind that a quantity is not defined for."""
+        """All quantities; NaN with n = 0 for heads of a kind for which a quantity is not defined."""
         site_of = layout.site_of()
         means, weight, support = means_of(state, site_of), state["weight"][0][:, site_of], support_of(state, layout)[:, site_of]
         even = _drawn_even(state)[:, :, site_of]
@@ -249,7 +249,7 @@ class HeadMeans(Measure):
             )
 
     def expected(self, state: State, layout: HeadLayout) -> dict[str, Float64[np.ndarray, "head"]]:
-        """What attention spread evenly gives."""
+        """The values of evenly spread attention."""
         return dict(zip(self.quantities(), _even(state)[:, layout.site_of()], strict=True))
 
     def _table(
@@ -284,7 +284,7 @@ class HeadMeans(Measure):
 
 
 def row_sums(batch: MapBatch, needs: RowNeeds) -> RowSums:
-    """The sums over rows that a measure needs, and perhaps more: those given with a batch, or made of its maps."""
+    """The sums over rows that a measure needs, and possibly more: those of the batch, or computed from its maps."""
     if batch.rows is not None:
         return batch.rows
     valid, members = batch.queries.valid(batch.device), batch.keys.members(needs, batch.device)
@@ -295,7 +295,9 @@ def row_sums(batch: MapBatch, needs: RowNeeds) -> RowSums:
 def _over_texts(
     replicates: Float64[np.ndarray, "text replicate"], present: Float64[np.ndarray, "text quantity site"]
 ) -> Float64[np.ndarray, "replicate quantity site"]:
-    """The product over texts. Sites mostly agree on what is present, so that one product serves for all."""
+    """The product of weights and values, summed over texts. Sites mostly agree on what is present, so one product
+    usually serves for all.
+    """
     first = present[..., :1]
     if (present == first).all():
         present = first
@@ -315,7 +317,9 @@ def _even(state: State) -> Float64[np.ndarray, "quantity site"]:
 
 
 def _drawn_even(state: State) -> Float64[np.ndarray, "replicate quantity site"]:
-    """The baseline on the data and in every replicate; that of the data in all where a run kept no other."""
+    """The baseline on the data and in every replicate. If a run stored only that of the data, it is used for all
+    replicates.
+    """
     even, weight = state["even"], state["weight"]
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn: Float64[np.ndarray, "replicate quantity site"] = even / (weight if even.ndim == weight.ndim else weight[0])
@@ -325,8 +329,8 @@ def _drawn_even(state: State) -> Float64[np.ndarray, "replicate quantity site"]:
 def _by_document(
     documents: Sequence[str], layout: HeadLayout, present: Float64[np.ndarray, "text quantity site"]
 ) -> Int64[np.ndarray, "text column"]:
-    """For each text its document's key, and what it weighs in each quantity and kind: as much as in the site that
-    sees most of it.
+    """For each text the key of its document, and its weight in each quantity and kind: that of the site with the
+    largest weight.
     """
     sites: dict[str, list[int]] = {}
     for number, site in enumerate(layout.sites):
@@ -336,8 +340,8 @@ def _by_document(
 
 
 def support_of(state: State, layout: HeadLayout) -> Support:
-    """The documents of each quantity and site. States of runs before 1.0 did not count them: there replicates tell
-    how many matter.
+    """The documents of each quantity and site. States of runs before 1.0 did not count them; there the effective number
+    is estimated from the replicates.
     """
     if "documents" not in state.arrays:
         return Support.drawn(state["weight"])

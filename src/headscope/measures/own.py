@@ -1,4 +1,4 @@
-"""User-defined measures: from a class, or from a file or module that the user names. Nothing else is imported."""
+"""User-defined measures, from a class, or from a file or module that the user names. Nothing else is imported."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from headscope.errors import MeasureError
 from headscope.measures.base import Measure
 
 Named = str | type[Measure] | Measure
-OWN: dict[str, type[Measure]] = {}  # by name, those of this process
-_FROM: dict[str, str] = {}  # by name, where another process finds them
+OWN: dict[str, type[Measure]] = {}  # the measures of this process, by name
+_FROM: dict[str, str] = {}  # where another process finds each of them, by name
 
 
 def add(cls: type[Measure], where: str, taken: Mapping[str, type[Measure]]) -> str:
-    """Make a class known under its name, which is returned. `where`, as FILE.py:CLASS or MODULE:CLASS, is for other
-    processes.
+    """Register a class under its name and return the name. `where`, as FILE.py:CLASS or MODULE:CLASS, is where other
+    processes find the class.
     """
     if not (isinstance(cls, type) and issubclass(cls, Measure)) or inspect.isabstract(cls):
         lacking = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
-        remedy = f"Write its {lacking}" if lacking else "Derive it from headscope.measures.HeadMeans"
+        remedy = f"Implement {lacking}" if lacking else "Derive it from headscope.measures.HeadMeans"
         raise MeasureError(f"{getattr(cls, '__name__', cls)!r} is not a measure", remedy)
     name = getattr(cls, "name", None)
     if not is_dataclass(cls) or not cls.__dataclass_params__.frozen or "__dataclass_fields__" not in vars(cls):  # type: ignore[attr-defined]
@@ -36,13 +36,13 @@ def add(cls: type[Measure], where: str, taken: Mapping[str, type[Measure]]) -> s
     if not isinstance(name, str) or not name.isidentifier() or not isinstance(getattr(cls, "summary", None), str):
         raise MeasureError(f"{cls.__name__} has no name or no summary", "Give it name: ClassVar[str], one word, and summary: ClassVar[str]")
     if name in taken:
-        raise MeasureError(f"a measure is called {name!r} already", "Give yours another name")
+        raise MeasureError(f"there is already a measure {name!r}", "Give yours another name")
     OWN[name], _FROM[name] = cls, where
     return name
 
 
 def find(where: str) -> type[Measure]:
-    """The class that FILE.py:CLASS or MODULE:CLASS names. Its module is executed, as by an import."""
+    """The class named by FILE.py:CLASS or MODULE:CLASS. Its module is executed, as by an import."""
     source, _, name = where.rpartition(":")
     module = _file(Path(source)) if source.endswith(".py") else _module(source)
     found: type[Measure] | None = getattr(module, name, None)
@@ -62,14 +62,14 @@ def _module(name: str) -> ModuleType:
 def _file(path: Path) -> ModuleType:
     if found := problem_of(path):
         raise MeasureError(f"{path}: {found[0]}", f"{found[1]}; a measure is named as in ./reach.py:Reach")
-    # Named by its content: a file that was changed is another module.
+    # The name has a hash of the content, so that a changed file is a new module.
     called = f"headscope_own_{path.stem}_{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     if called not in sys.modules:
         spec = spec_from_file_location(called, path)
         assert spec is not None
         assert spec.loader is not None
         module = module_from_spec(spec)
-        sys.modules[called] = module  # dataclasses look it up
+        sys.modules[called] = module  # dataclasses look the module up here
         try:
             spec.loader.exec_module(module)
         except Exception as error:
@@ -81,7 +81,7 @@ def _file(path: Path) -> ModuleType:
 def named(
     measures: str | type[Measure] | Measure | Sequence[Named] | Mapping[Any, Mapping[str, Any]], taken: Mapping[str, type[Measure]]
 ) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
-    """Measures as a specification has them: options by name, and where those of the user's own are found."""
+    """Measures as in a specification: options by name, and where user-defined measures are found."""
     if isinstance(measures, Mapping):
         asked: list[tuple[Any, dict[str, Any]]] = [(one, dict(options)) for one, options in measures.items()]
     else:
@@ -103,20 +103,20 @@ def named(
 
 
 def known(where: Sequence[str], taken: Mapping[str, type[Measure]]) -> None:
-    """Register the measures that this process does not know yet, from the places in a worker's specification."""
+    """Register the measures that this process does not have yet, from the places in a worker's specification."""
     for one in where:
         if one not in _FROM.values():
             add(find(one), one, taken)
 
 
 def sources(measures: Sequence[Measure]) -> dict[str, str]:
-    """A hash of the source of each measure that is a user's own: its numbers change when its code does."""
+    """A hash of the source of each user-defined measure, since its numbers change when its code does."""
     found = {}
     for measure in measures:
         if type(measure) in OWN.values():
             try:
                 text = inspect.getsource(inspect.getmodule(measure) or type(measure))
-            except (OSError, TypeError):  # typed in, and not kept anywhere
+            except (OSError, TypeError):  # the class was typed in, and there is no file
                 text = ""
             found[measure.name] = hashlib.sha256(text.encode()).hexdigest()[:16] if text else "unknown"
     return found

@@ -1,4 +1,4 @@
-"""Attention to a position relative to the attending one: itself, the previous, the next, any offset (Clark et al.
+"""Attention to positions relative to the attending token: itself, the previous, the next, or any offset (Clark et al.
 §3.1).
 """
 
@@ -22,8 +22,9 @@ NAMES = {-1: "previous", 0: "self", 1: "next"}
 
 @dataclass(frozen=True, kw_only=True)
 class Positions(HeadMeans):
-    """Mean weight on the position `offset` away. With `denominator="n"` (the paper's code) a text of n rows is
-    divided by n, although only n - |offset| rows have such a position; `"valid"` divides by the rows that do.
+    """Mean weight on the position `offset` away. With `denominator="n"` (the paper's code), the sum over a text of n
+    rows is divided by n, although only n - |offset| rows have such a position; `"valid"` divides by the number of rows
+    that do.
     """
 
     name: ClassVar[str] = "positions"
@@ -42,7 +43,7 @@ class Positions(HeadMeans):
         return tuple(NAMES.get(offset, f"offset_{offset:+d}") for offset in self.offsets)
 
     def defined(self, kind: str, quantity: str) -> bool:
-        """Between two texts there is no next token; looking back, there is none either."""
+        """Whether there are such positions: cross-attention has none, a decoder only earlier ones."""
         ahead = quantity == "next" or quantity.startswith("offset_+")
         return kind == "encoder" or (kind == "decoder" and not ahead)
 

@@ -1,5 +1,5 @@
-"""Single heads on pronoun tests: does a pronoun attend more to the one it refers to than to the other? (GAP,
-WinoBias).
+"""Single heads on pronoun tests (GAP, WinoBias): whether a pronoun attends more to its referent than to the other
+candidates.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _FEW, _NONE, _EVERY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Pronouns(Resolver):
-    """Accuracy of every head and direction, and of three rules, in picking what a third-person pronoun refers to.
+    """Accuracy of every head and direction, and of three rules, in picking the referent of a third-person pronoun.
 
-    Candidates are the mentions of the text that are no pronouns, before and after it: the two names of GAP, the two
-    occupations of WinoBias. A pronoun is scored if it has two candidates or more of which some, but not all, are its
-    entity's.
+    Candidates are the mentions of the text, before and after the pronoun, that are not pronouns themselves: the two
+    names of GAP, the two occupations of WinoBias. A pronoun is scored if it has at least two candidates and some of
+    them, but not all, belong to its entity.
     """
 
     name: ClassVar[str] = "pronouns"
@@ -53,13 +53,13 @@ class Pronouns(Resolver):
 
     @property
     def contests(self) -> Contests:
-        """How counts are kept and become tables."""
+        """How counts are stored and turned into tables."""
         counted = (_TEXTS, _PRONOUNS, _FEW, _NONE, _EVERY, _SCORED)
         return Contests(self.name, DIRECTIONS, RULES, self.selection, self.least, counted=counted, folds=self.folds)
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Every head and gender; the best heads beside the best rule; every rule; gaps between groups; and what was
-        counted.
+        """Every head and gender; the best heads with the best rule; every rule; gaps between groups; and the counts of
+        texts and pronouns.
         """
         contests = self.contests
         return {
@@ -70,7 +70,7 @@ class Pronouns(Resolver):
         }
 
     def asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
-        """A question for each third-person pronoun of a text that has something to choose between."""
+        """One question for each third-person pronoun of a text that has right and wrong candidates."""
         sources: Sequence[Source] = SOURCES if self.head_words == "auto" else (self.head_words,)
         found = expressions(text, sources)
         counts[_TEXTS] += 1
@@ -91,8 +91,8 @@ class Pronouns(Resolver):
 
 
 def _picks(pronoun: Expression, candidates: Sequence[Expression]) -> tuple[Expression, ...]:
-    """What each rule picks: the first candidate of the text, the nearest, and the nearest before the pronoun, or
-    after it if none is.
+    """The candidate that each rule picks: the first of the text, the nearest, and the nearest before the pronoun or, if
+    there is none, the nearest after it.
     """
     closest = nearest(pronoun, candidates)
     assert closest is not None
@@ -101,7 +101,9 @@ def _picks(pronoun: Expression, candidates: Sequence[Expression]) -> tuple[Expre
 
 
 def _gender(pronoun: Expression) -> str:
-    """`feminine`, `masculine` or `neuter`; `plural` for they, which tells none."""
+    """`feminine`, `masculine` or `neuter`; `plural` for they, which has no gender; `unknown` if
+    nothing indicates one.
+    """
     if pronoun.attributes.number == PLURAL:
         return "plural"
     return "".join(pronoun.attributes.gender or {"unknown"})

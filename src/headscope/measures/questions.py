@@ -1,6 +1,4 @@
-"""Questions put to every head of a batch: which of the words at hand does a word attend to most, and whether that is
-a right one.
-"""
+"""Questions to every head of a batch: which candidate a word attends to most, and whether it is a right answer."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Question(NamedTuple):
-    """A question about word `word` of text number `text`; words are counted within their text.
+    """A question about word `word` of text number `text`; words are numbered within their text.
 
-    `candidates` may be picked and `answers` are right, whether or not they are candidates; `rules` says which rules
-    answer rightly. It is counted under each of its `labels`.
+    `candidates` are the words that can be picked; `answers` are the right ones, candidates or not; `rules` says which
+    rules answer correctly. The question is counted under each of its `labels`.
     """
 
     text: int
@@ -42,7 +40,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of a batch as tensors: made once, put to the heads of every layer."""
+    """The questions of a batch as tensors, made once and put to the heads of every layer."""
 
     text: Int[torch.Tensor, "question"]
     place: Int[torch.Tensor, "question"]
@@ -53,7 +51,7 @@ class Questions:
 
     @classmethod
     def of(cls, side: Side, asked: Sequence[Question], counts: Mapping[int, Counter[str]], device: torch.device) -> Questions:
-        """These questions about the words of a batch, and by slice what was counted in asking them."""
+        """The questions about the words of a batch, with the counts by slice that were made along with them."""
         words = WordIndex.of(side)
         text = np.array([question.text for question in asked], dtype=np.int64)
         first = words.first[text]
@@ -70,8 +68,8 @@ class Questions:
         return cls(texts, places, candidates, answers, Cases.of(label, group, right, texts, len(text), side.texts), counts)
 
     def right(self, batch: MapBatch) -> Bool[torch.Tensor, "direction question head"]:
-        """Which heads of a site answer rightly. Without any weight on a candidate there is no answer, and it is not
-        right.
+        """Which heads of a site answer correctly. A head without any weight on a candidate gives no answer, which
+        counts as wrong.
         """
         import torch
 
@@ -89,7 +87,9 @@ class Questions:
 def _mask(
     words: WordIndex, first: Int[np.ndarray, "question"], chosen: Sequence[Collection[int]], width: int
 ) -> Bool[np.ndarray, "question position"]:
-    """True at the positions of the chosen words of each question's text, whose first word has the number `first`."""
+    """True at the positions of the chosen words of each question's text, the first word of which has the number
+    `first`.
+    """
     sizes = [len(of_question) for of_question in chosen]
     question = np.repeat(np.arange(len(sizes)), sizes)
     word = np.fromiter(chain.from_iterable(chosen), dtype=np.int64, count=sum(sizes))

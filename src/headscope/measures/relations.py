@@ -1,5 +1,5 @@
-"""Single heads as parsers: how often a word's favourite is its syntactic governor, relation by relation (Clark et
-al. §4.1).
+"""Single heads as parsers: how often the word that a word attends to most is its syntactic governor, relation by
+relation (Clark et al. §4.1).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CLITICS = frozenset({"'s", "’s", "'", "’"})
 _REFERENCE_CLITICS = frozenset({"'s", "s'"})
 _POSSESSIVES = frozenset({"poss", "nmod:poss", "det:poss"})
-_UNLISTED = frozenset({"root", "punct"})  # no word can be picked for a root, and where punctuation hangs is a convention
+_UNLISTED = frozenset({"root", "punct"})  # a root has no governor to pick, and the governor of punctuation is a convention
 _CLS_OR_SEP = RoleTest(frozenset({CLS, SEP}))
 _PUNCTUATION = frozenset({"PUNCT", "``", "''", ",", ".", ":", "-LRB-", "-RRB-", "HYPH", "NFP"})
 
@@ -45,7 +45,7 @@ class _Scored:
     sentences: SentenceIndex
     cases: Cases
     text: Int[torch.Tensor, "case"]
-    speaks: Int[torch.Tensor, "case"]  # the position whose favourite counts
+    speaks: Int[torch.Tensor, "case"]  # the position whose most attended word counts
     own: Int[torch.Tensor, "case"]  # the position of the word itself
     gold: Int[torch.Tensor, "case"]  # the governor's position, -2 for the root
     last: Int[torch.Tensor, "case"]  # the position of the sentence's last word
@@ -53,15 +53,15 @@ class _Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Relations(Measure):
-    """Accuracy of every head and direction, of fixed offsets, and of the best head of each relation chosen on other
+    """Accuracy of every head and direction, of fixed offsets, and of the best head of each relation, chosen on other
     documents.
 
     `punct` and `root` say whether such words count in "all"; `subtypes="fold"` reads `nsubj:pass` as `nsubj`. With
-    `possessive="clitic"` the favourite of the clitic ('s) counts for the possessor before it, as BERT's word pieces
-    suggest; `"reference"` is that rule with the released code's gaps. `least` is the number of words a relation
-    needs to be listed. `specials="candidates"` lets a word pick [CLS] and [SEP], too, which is never right (Clark et
-    al., footnote 3). `control="permuted"` scores the heads against the trees of other sentences of the same length,
-    too: what chance gives.
+    `possessive="clitic"` the word that the clitic ('s) attends to most counts for the possessor before it, as BERT's
+    word pieces suggest; `"reference"` is that rule with the gaps of the released code. `least` is the number of words
+    that a relation needs to be listed. With `specials="candidates"`, a word can also pick [CLS] and [SEP], which is
+    never right (Clark et al., footnote 3). `control="permuted"` also scores the heads against the trees of other
+    sentences of the same length, which gives chance.
     """
 
     name: ClassVar[str] = "relations"
@@ -97,15 +97,15 @@ class Relations(Measure):
             raise MeasureError(f"relations: level is {self.level!r}", "Relations hold between words: leave level out")
         if not self.offsets or max(map(abs, self.offsets)) > 100_000:
             raise MeasureError(f"relations: offsets are {self.offsets!r}", "Give whole numbers that fit in a sentence, such as [-1, 1]")
-        _ = self.contests  # which refuses folds that cannot be
+        _ = self.contests  # raises an error for invalid folds
 
     def row_needs(self) -> RowNeeds | None:
-        """Weights within sentences; maps, if special tokens can be picked, too."""
+        """The weights within sentences; None (maps) if special tokens can be picked."""
         return RowNeeds(sentences=True) if self.specials == "ignore" else None
 
     @property
     def contests(self) -> Contests:
-        """How counts are kept and become tables."""
+        """How counts are stored and turned into tables."""
         return Contests(
             self.name,
             ("dep-to-head", "head-to-dep"),
@@ -117,7 +117,7 @@ class Relations(Measure):
         )
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """No relation is known before the corpus is read: counts appear as labels do."""
+        """A state without counts. Relations are added as they occur in the corpus."""
         return self.contests.start(replicates, seed)
 
     def update(self, state: State, batch: MapBatch) -> None:
@@ -133,7 +133,7 @@ class Relations(Measure):
     def _counts(
         self, scored: _Scored, chosen: Int[torch.Tensor, "direction text head position"]
     ) -> Shaped[torch.Tensor, "cell direction head"]:
-        """How often each head is right, by cell."""
+        """The number of right answers of each head, per cell."""
         import torch
 
         if self.possessive != "reference":
@@ -143,7 +143,7 @@ class Relations(Measure):
         return scored.cases.count(torch.where(own == scored.last[:, None], own == gold, speaker == gold))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Every head and relation; and the best head of each relation beside the best fixed offset."""
+        """Every head and relation; and the best head of each relation with the best fixed offset."""
         return self.contests.tables(state, layout)
 
     def resampled(self, state: State, layout: HeadLayout, least: int | None = None) -> Iterator[Resampled]:
@@ -155,8 +155,8 @@ class Relations(Measure):
         return self.contests.champions(state, layout)
 
     def prepare(self, queries: Side, keys: Side, device: torch.device) -> _Scored:
-        """The words of a batch that are scored: once for their own tree, and once for each draw of the control. What
-        can be worked out on the device is: the host only lays trees side by side.
+        """The words of a batch that are scored: once for their own tree, and once for each draw of the control. Most of
+        this is computed on the device; the host only joins the trees.
         """
         import torch
 
@@ -174,8 +174,8 @@ class Relations(Measure):
         labels = _label_sets(self.subtypes, self.punct, self.root).of(tag, head).masked_fill(head == NONE, -1)
         draws = torch.arange(len(tag) - 1, device=device)[:, None]
         groups = torch.cat([group_[None], control_group(draws, group_)])
-        speaker = torch.cat([speaks_[None], number_.expand(len(tag) - 1, -1)])  # in other trees every word speaks for itself
-        governor = head + first  # among the batch's words
+        speaker = torch.cat([speaks_[None], number_.expand(len(tag) - 1, -1)])  # in the control, no clitic replaces a possessor
+        governor = head + first  # its number among the batch's words
         gold = torch.where(head >= 0, place[governor.clamp(0, max(0, len(words) - 1))], -2)
         in_sentence = torch.where(head >= 0, governor - start_, ROOT)
         rules = self._right(in_sentence, number_ - start_, speaks_ - start_, end_ - start_)
@@ -193,7 +193,7 @@ class Relations(Measure):
         )
 
     def _clitic_follows(self, side: Side, words: WordIndex, tags: Int[np.ndarray, "n"], end: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
-        """1 for a possessor whose next word, of the same sentence, speaks for it; else 0."""
+        """1 for a possessor if the next word, in the same sentence, is a clitic that is scored in its place; else 0."""
         follows = np.zeros(len(words), dtype=np.int64)
         if self.possessive != "none":
             clitics = CLITICS if self.possessive == "clitic" else _REFERENCE_CLITICS
@@ -210,8 +210,9 @@ class Relations(Measure):
         speaks: Int[torch.Tensor, "word"],
         size: Int[torch.Tensor, "word"],
     ) -> Bool[torch.Tensor, "offset tree word"]:
-        """For each fixed offset whether it picks the governors, by numbers in the sentence from 0, or ROOT: a guess
-        never leaves the sentence. In the trees of other sentences, after the first, every word speaks for itself.
+        """For each fixed offset, whether it picks the governors. Words are numbered within the sentence from 0, or
+        ROOT; a guess never leaves the sentence. In the trees of other sentences, after the first, every word is scored
+        itself, and no clitic in its place.
         """
         import torch
 
@@ -223,7 +224,7 @@ class Relations(Measure):
 
 
 class _LabelSets:
-    """What a word is counted under, by its tag: the set of its labels, as numbers."""
+    """The sets of labels under which words are counted, as numbers, by the tags of the words."""
 
     def __init__(self, subtypes: str, punct: str, root: str) -> None:
         self._fold, self._punct, self._root = subtypes == "fold", punct == "include", root == "include"
@@ -243,7 +244,7 @@ class _LabelSets:
             self._on_device[tags.device] = to_device(self._table, tags.device)
         table = self._on_device[tags.device]
         control = (torch.arange(len(tags), device=tags.device) > 0).long()[:, None]
-        # One look-up in the flat table, which is faster than one by three numbers.
+        # One look-up in the flat table is faster than an index of three numbers.
         return table.view(-1)[(2 * control + (head == ROOT)) * table.shape[-1] + tags]
 
     def _column(self, tag: Tag) -> Int[np.ndarray, "2 2"]:
@@ -262,6 +263,6 @@ def _label_sets(subtypes: str, punct: str, root: str) -> _LabelSets:
 
 
 def is_punctuation(word: Word | Tag) -> bool:
-    """Whether a word is punctuation by its relation or by its tag."""
+    """Whether a word is punctuation, according to its relation or its tag."""
     relation = word.relation or ""
     return relation == "punct" or relation.startswith("punct:") or (word.xpos if word.upos is None else word.upos) in _PUNCTUATION

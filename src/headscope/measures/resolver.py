@@ -1,4 +1,4 @@
-"""What the measures of mentions share: questions about the mentions of a text, put to every head."""
+"""The base class of measures of mentions, which put questions about the mentions of a text to every head."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Resolver(Measure):
-    """A measure that asks every head about mentions. Texts are documents, cut to the length of an input, if nothing
-    else is said.
-    """
+    """A measure that asks every head about mentions. By default texts are documents, cut to the length of an input."""
 
     reads: ClassVar[str | None] = "mentions"
     weighs_texts: ClassVar[bool] = False
@@ -39,19 +37,21 @@ class Resolver(Measure):
     def __post_init__(self) -> None:
         if self.level != "word":
             raise MeasureError(f"{self.name}: level is {self.level!r}", "Mentions are made of words: leave level out")
-        _ = self.contests  # which refuses folds that cannot be
+        _ = self.contests  # raises an error for invalid folds
 
     @property
     @abstractmethod
     def contests(self) -> Contests:
-        """How counts are kept and become tables."""
+        """How counts are stored and turned into tables."""
 
     @abstractmethod
     def asked(self, number: int, text: Annotation, counts: Counter[str]) -> list[Question]:
-        """The questions about a text, the batch's number `number`; what is left out is counted."""
+        """The questions about the text with number `number` in the batch. Mentions, with and without a question, are
+        added to `counts`.
+        """
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """Nothing is counted yet."""
+        """A state without counts."""
         return self.contests.start(replicates, seed)
 
     def update(self, state: State, batch: MapBatch) -> None:

@@ -28,7 +28,7 @@ PASSAGE: Mark = "passage"
 
 @dataclass(frozen=True)
 class MarkTest(SideTest):
-    """A test for the positions of the question of a text, or of the passage that answers it."""
+    """A test for the positions of a text's question, or of the passage that answers it."""
 
     which: Mark
 
@@ -46,7 +46,7 @@ class ControlTest(SideTest):
     seed: int
 
     def places(self, side: Side) -> Bool[np.ndarray, "batch position"]:
-        """True at the positions of the other passage; none where there is no room for it."""
+        """True at the positions of the other passage; False everywhere if there is no room for one."""
         question, passage = (side.chosen(which, MarkTest(which)) for which in (QUESTION, PASSAGE))
         found = np.zeros(side.roles.shape, dtype=bool)
         for row, text in enumerate(side.texts):
@@ -59,8 +59,8 @@ class ControlTest(SideTest):
 class Retrieval(HeadMeans):
     """QR score. METHODS §22: (1/|q|) Σ_{t in question} Σ_{d in passage} A[t, d], the mean over texts.
 
-    `qr_other` is the same of another passage of the same length in the same text, drawn by `seed`. A text without a
-    question and a passage (`encoding.passages`) is left out.
+    `qr_other` is the same score for another passage of the same length in the same text, drawn by `seed`. A text
+    without a question and a passage (`encoding.passages`) is skipped.
     """
 
     name: ClassVar[str] = "retrieval"
@@ -76,7 +76,7 @@ class Retrieval(HeadMeans):
         return "qr", "qr_other"
 
     def defined(self, kind: str, quantity: str) -> bool:
-        """Question and passage stand in one text."""
+        """Whether question and passage are in one text, which excludes cross-attention."""
         return kind != "cross"
 
     def row_needs(self) -> RowNeeds | None:
@@ -104,11 +104,11 @@ class Retrieval(HeadMeans):
 def other_passage(
     words: Bool[np.ndarray, "position"], question: Bool[np.ndarray, "position"], passage: Bool[np.ndarray, "position"], key: int
 ) -> Bool[np.ndarray, "position"]:
-    """Another passage: for each stretch of the passage one of the same length, at a place drawn by `key`.
+    """Another passage: for each stretch of the passage, one of the same length at a place drawn by `key`.
 
-    Places are words outside the question and the passage, never the first position, where sinks are. If the passage
-    stands before the question, so does the other one, so that causal attention sees all of it. Nothing is chosen where
-    a stretch finds no room.
+    Places are words outside the question and the passage, never the first position, where sinks are. If the passage is
+    before the question, the other one is too, so that causal attention sees all of it. Nothing is chosen if a stretch
+    does not fit anywhere.
     """
     free = words & ~question & ~passage
     free[:1] = False

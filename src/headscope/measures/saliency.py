@@ -1,4 +1,4 @@
-"""How much the loss would change with attention: gradients of a model's own loss by the token attended to (Clark et
+"""How much the loss would change with attention: gradients of a model's own loss, by the token attended to (Clark et
 al. §3.2, Figure 3).
 """
 
@@ -26,14 +26,14 @@ OTHER = "other"
 
 @dataclass(frozen=True, kw_only=True)
 class Saliency(HeadMeans):
-    """Mean over rows, and over the tokens of a group in each, of the size of the gradient of the loss with respect to
-    attention.
+    """Mean, over rows and over the tokens of a group in each row, of the size of the gradient of the loss with respect
+    to attention.
 
-    The paper says neither how much was masked nor in which order means were taken; METHODS §3.3 decides it: 15 % of
-    the pieces, as in BERT's training (`mask_share`), in `draws` different ways; the loss of a text is the mean over
-    what is masked. Causal models predict each next token. `groups` are names of `measures.groups`; `other` is what
-    belongs to none of them. A text without a token of a group is left out of the group's mean. `form` and `steps`
-    are described in docs/saliency.md.
+    The paper states neither how many tokens were masked nor in which order means were taken. METHODS §3.3 decides: 15 %
+    of the pieces are masked, as in BERT's training (`mask_share`), in `draws` different ways; the loss of a text is the
+    mean over masked pieces. Causal models predict each next token. `groups` are names of `measures.groups`; `other` is
+    the group of tokens that belong to none of them. A text without a token of a group is excluded from the group's
+    mean. docs/saliency.md describes `form` and `steps`.
     """
 
     name: ClassVar[str] = "saliency"
@@ -54,7 +54,7 @@ class Saliency(HeadMeans):
         if not self.groups:
             raise MeasureError("saliency: no groups", "Name a group such as 'sep', or 'other'")
         if self.level != "token":
-            raise MeasureError("saliency: gradients are of attention between tokens", "Leave level out")
+            raise MeasureError("saliency: gradients are those of attention between tokens", "Leave level out")
         if self.draws < 1 or self.steps < 1 or not 0 < self.mask_share < 1:
             raise MeasureError(
                 f"saliency: draws are {self.draws}, steps {self.steps}, mask_share {self.mask_share}", "Use 1 or more, and a share above 0"
@@ -69,11 +69,11 @@ class Saliency(HeadMeans):
         return tuple(f"to_{name}" for name in self.groups)
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """The sizes of gradients summed over all rows and the columns of each group, as far as rows can see them, and
-        how many there are.
+        """The sizes of gradients, summed over all rows and the columns of each group that the rows can see, and the
+        number of these weights.
 
-        A weight that a mask holds at 0 has a gradient, too, but it is none that the model could use. Rows that no
-        prediction depends on see nothing (models/gradients.py), so that they count neither here nor there.
+        A weight that a mask keeps at 0 has a gradient too, but the model could not use it. Rows on which no prediction
+        depends see nothing (models/gradients.py), so they are in neither sum nor count.
         """
         import torch
 
@@ -90,11 +90,13 @@ class Saliency(HeadMeans):
         return sums, counted.astype(np.float64)
 
     def baseline(self, batch: MapBatch) -> Even:
-        """There is none: even attention has no gradient."""
+        """NaN: even attention has no gradient."""
         return batch.weights.new_full((len(batch.weights), len(self.groups)), float("nan"))
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Heads and layers; and `saliency_ratio`, each layer's mean for a group by its mean for all other tokens."""
+        """Heads and layers; and `saliency_ratio`, each layer's mean for a group divided by its mean for all other
+        tokens.
+        """
         tables = super().tables(state, layout)
         if OTHER in self.groups and len(self.groups) > 1:
             tables["saliency_ratio"] = self._ratios(state, layout)

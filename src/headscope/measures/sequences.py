@@ -31,7 +31,7 @@ QUANTITIES = (*_COPIES[:2], "previous_token", *_COPIES[2:], *(f"{name}_shuffled"
 
 
 class TokenPairs(NamedTuple):
-    """Pairs of a row and an earlier key of a batch of texts, and how many rows of each text have any."""
+    """Pairs of a row and an earlier key in a batch of texts, and the number of rows of each text that have a pair."""
 
     text: Int64[np.ndarray, "pair"]
     row: Int64[np.ndarray, "pair"]
@@ -39,16 +39,16 @@ class TokenPairs(NamedTuple):
     rows: Float64[np.ndarray, "batch"]
 
     def after(self) -> TokenPairs:
-        """The same rows with the key after each."""
+        """The same rows, each paired with the key after its key."""
         return self._replace(column=self.column + 1)
 
     def before(self) -> TokenPairs:
-        """The same keys with the row before each: the token that a repeated one follows."""
+        """The same keys, each paired with the row before its row: the token that a repeated token follows."""
         return self._replace(row=self.row - 1)
 
 
 class PairIndex(NamedTuple):
-    """The pairs of all quantities on a device, sorted by quantity and text, and how many each of these has."""
+    """The pairs of all quantities on a device, sorted by quantity and text, and their number per quantity and text."""
 
     text: Int[torch.Tensor, "pair"]
     row: Int[torch.Tensor, "pair"]
@@ -62,11 +62,11 @@ class Sequences(HeadMeans):
     """Mean weight on earlier copies of a token (`duplicate`), on the tokens after them (`induction`), and on the
     previous token. METHODS §20, the natural form: rows are the tokens that occurred before in the text.
 
-    On sequences that are written twice these are the scores of the second copy. `name_induction` is induction at
-    names that occurred before, `name_copy` the weight of the token before such a name on the earlier copies of the
-    name: names are capitalised tokens that the text has not in lower case, and at most `rare` times. `…_shuffled` are
-    the same sets of a text whose words were put in another order, drawn by `seed` and the document. Special tokens are
-    in no set.
+    On sequences that are written twice, these are the scores of the second copy. `name_induction` is induction at names
+    that occurred before; `name_copy` is the weight of the token before such a name on the earlier copies of the name.
+    Names are capitalised tokens that the text has at most `rare` times and never in lower case. `…_shuffled` are the
+    same weights at the pairs found in another order of the text's words, drawn by `seed` and the document. Special
+    tokens belong to no pair.
     """
 
     name: ClassVar[str] = "sequences"
@@ -86,11 +86,11 @@ class Sequences(HeadMeans):
         return QUANTITIES
 
     def defined(self, kind: str, quantity: str) -> bool:
-        """Rows and keys are those of one text."""
+        """Whether rows and keys are those of one text, which excludes cross-attention."""
         return kind != "cross"
 
     def row_needs(self) -> RowNeeds | None:
-        """The scores, for single weights."""
+        """The scores, from which single weights are computed."""
         return RowNeeds(scores=True) if self.level == "token" else None
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
@@ -125,10 +125,10 @@ class Sequences(HeadMeans):
 
 
 def earlier_copies(tokens: Int[np.ndarray, "batch position"], words: Bool[np.ndarray, "batch position"]) -> TokenPairs:
-    """All pairs of a word and an earlier copy of it, texts in order."""
+    """All pairs of a word and an earlier copy of it, sorted by text."""
     text, place = words.nonzero()
     key = text * (int(tokens.max(initial=0)) + 1) + tokens[text, place]
-    order = np.argsort(key, kind="stable")  # copies follow each other, in the order of the text
+    order = np.argsort(key, kind="stable")  # copies are adjacent, in the order of the text
     number = np.arange(len(order))
     first = np.ones(len(order), dtype=bool)
     first[1:] = np.diff(key[order]) != 0
@@ -142,8 +142,8 @@ def earlier_copies(tokens: Int[np.ndarray, "batch position"], words: Bool[np.nda
 
 
 def shuffled_places(words: Bool[np.ndarray, "batch position"], documents: Sequence[str], seed: int) -> Int64[np.ndarray, "batch position"]:
-    """For each position the one whose token stands there if the words of each text are put in another order, drawn by
-    the seed and the document.
+    """For each position, the one whose token takes its place when the words of each text are put in another order,
+    drawn by the seed and the document.
     """
     text, place = words.nonzero()
     salt = mix(keys_of(documents).view(np.uint64) ^ mix(np.array([seed], dtype=np.uint64) + GOLDEN))
@@ -155,6 +155,6 @@ def shuffled_places(words: Bool[np.ndarray, "batch position"], documents: Sequen
 
 
 def _previous(valid: Bool[np.ndarray, "batch position"]) -> TokenPairs:
-    """Every token from the third on, with the one before it."""
+    """Every token from the third on, paired with the one before it."""
     text, place = valid[:, 2:].nonzero()
     return TokenPairs(text, place + 2, place + 1, np.bincount(text, minlength=len(valid)).astype(np.float64))

@@ -1,4 +1,4 @@
-"""Attention sinks: the token that most other tokens attend to, whatever they say (Xiao et al. 2024, Gu et al. 2025)."""
+"""Attention sinks: tokens that most others attend to, whatever their content (Xiao et al. 2024, Gu et al. 2025)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
 
     from headscope.measures.means import Counts, Even, Sums
 
-PLACES = ("first", "sep", "punct", "other")  # where a sink can be; the first that fits
+PLACES = ("first", "sep", "punct", "other")  # of a sink; the first that applies
 _UNBOUNDED = ("entropy_without_first", "value_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sinks(HeadMeans):
-    """Where a head rests. METHODS §21: alpha of a key is the mean weight on it of the rows that see it.
+    """The sink of each head, and how much attention it receives. METHODS §21: alpha of a key is its mean weight in the
+    rows that see it.
 
-    A text's sink is the key with the largest alpha, if that is above `threshold`. Only keys that at least the share
-    `seen` of all rows see can be sinks: the last tokens of a causal text are seen by few rows, and any head gives one
-    of them much. `sink_first` is Gu et al.'s share: alpha of the first token in the first `tokens` rows is above
-    `threshold`; shorter texts do not count. `value_norm` is the size of the value vector of the key with the largest
-    alpha, divided by the mean size over all keys of the text.
+    A text's sink is the key with the largest alpha, if that is above `threshold`. A key can be a sink only if at least
+    the share `seen` of all rows see it: few rows see the last tokens of a causal text, and any head gives one of these
+    a large weight. `sink_first` is the share of Gu et al.: alpha of the first token in the first `tokens` rows is above
+    `threshold`; shorter texts do not count. `value_norm` is the norm of the value vector of the key with the largest
+    alpha, divided by the mean norm over all keys of the text.
     """
 
     name: ClassVar[str] = "sinks"
@@ -63,20 +64,20 @@ class Sinks(HeadMeans):
         return "to_first", "sink_first", "alpha", *(f"at_{place}" for place in PLACES), *_UNBOUNDED, "sink_mass"
 
     def bounds(self, quantity: str) -> tuple[float, float]:
-        """Shares, but for the entropy and the ratio of sizes."""
+        """0 to 1, except for the entropy and the ratio of norms, which have no upper bound."""
         return (0.0, np.inf) if quantity in _UNBOUNDED else self.within
 
     def counts_texts(self, quantity: str) -> bool:
-        """Where the sink is, and whether there is one, holds in a text or does not."""
+        """True for `sink_first` and the places of the sink, which are conditions that a text meets or does not meet."""
         return quantity == "sink_first" or quantity.startswith("at_")
 
     def defined(self, kind: str, quantity: str) -> bool:
-        """Rows and keys are those of one text."""
+        """Whether rows and keys are those of one text, which excludes cross-attention."""
         return kind != "cross"
 
     def shown(self, means: Float[np.ndarray, "quantity head"]) -> list[int]:
-        """All; `value_norm` only where values are known, and `sink_mass` only if some head has a learned sink. Rows in
-        bfloat16 miss 1 by up to 0.004.
+        """All quantities, but `value_norm` only if values are known, and `sink_mass` only if some head has a learned
+        sink. The sums of rows in bfloat16 differ from 1 by up to 0.004.
         """
         sizes, sink = len(means) - 2, len(means) - 1
         hidden = {sizes} if np.isnan(means[sizes]).all() else set()
@@ -84,13 +85,13 @@ class Sinks(HeadMeans):
         return [number for number in range(len(means)) if number not in hidden]
 
     def baseline(self, batch: MapBatch) -> Even:
-        """What even attention gives; for `value_norm` 1, the size of a value like all others."""
+        """The values of even attention; 1 for `value_norm`, the ratio for a value vector of mean norm."""
         even = super().baseline(batch).clone()
         even[:, -2] = 1.0
         return even
 
     def row_needs(self) -> RowNeeds | None:
-        """The weight on the first key, and the scores for all other weights."""
+        """The weight on the first key, and the scores, from which all other weights are computed."""
         return self._needs if self.level == "token" else None
 
     @property
@@ -103,8 +104,8 @@ class Sinks(HeadMeans):
         return f"first {self.tokens}"
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """Weights on the first token and entropies, summed over rows; alphas, and whether the sink is at a place, once
-        for each text.
+        """Weights on the first token and entropies, summed over rows; and alphas and the places of the sink, once per
+        text.
         """
         import torch
 
@@ -140,8 +141,8 @@ class Sinks(HeadMeans):
 
 
 def _received(batch: MapBatch) -> tuple[Float[torch.Tensor, "batch head key"], Float[torch.Tensor, "batch head"]]:
-    """The weight that each key receives, and the entropy of rows without their first key, summed over all rows but the
-    first. A row that gives all its weight to the first key counts as 0.
+    """The weight that each key receives, summed over all rows; and the entropy of rows without their first key, summed
+    over all rows but the first. A row that gives all its weight to the first key counts as 0.
     """
     import torch
 
@@ -164,7 +165,7 @@ def _relative_sizes(value: Float[torch.Tensor, "batch kv_head key d"], batch: Ma
 
 
 def _places(batch: MapBatch) -> torch.Tensor:
-    """For each place whether a key is there, [batch, place, key]; a key is at one place only."""
+    """Whether each key is at each place, [batch, place, key]. Every key is at exactly one place."""
     import torch
 
     chosen = [batch.keys.chosen(name, group(name)) for name in PLACES[:-1]]

@@ -28,9 +28,9 @@ _COLUMNS: dict[str, type] = {
 def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Columns:
     """One row per system and label: its share of right answers, with its interval.
 
-    Systems are the rules and, for each direction, `one head`, which is chosen by all cases and scored on every
-    label, and `best head of each kind`, which is chosen for each label. Heads are chosen on other documents than
-    they are scored on where `selection` is crossfit.
+    Systems are the rules and, per direction, `one head`, which is chosen on all cases and scored on every label, and
+    `best head of each kind`, which is chosen per label. If `selection` is crossfit, heads are chosen on other documents
+    than those they are scored on.
     """
     rows = Rows(_COLUMNS)
     weights = group_weights(*(int(number) for number in state["draws"]))
@@ -62,7 +62,7 @@ def systems_table(contests: Contests, state: State, layout: HeadLayout) -> Colum
 def _by(
     picks: Sequence[int], total: Int64[np.ndarray, "group"], n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group head"]
 ) -> SelectedScore:
-    """The cases of a label, answered in each fold by the head that was chosen for that fold by all cases."""
+    """The cases of a label; those of each fold are answered by the head that was chosen for that fold on all cases."""
     if not picks:
         return SelectedScore((), np.zeros_like(n), np.zeros_like(n))
     fold = folds_of(total > 0, len(picks))

@@ -24,12 +24,11 @@ FLOWS: dict[Flow, tuple[str, str]] = {"sep_to_sep": ("sep", "sep"), "other_to_se
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens(HeadMeans):
-    """Mean over rows of the weight on all tokens of a group together; 0 in a text that has no token of the group.
+    """Mean over rows of the total weight on the tokens of a group; 0 in a text without a token of the group.
 
-    `to_first` is the weight on the first token, whatever that is, from all tokens after it. A text without special
-    tokens is left out of the means that are about them. `groups` are the names of `measures.groups`; `flows` restrict
-    the rows as well. `sep_count="two"` divides as the released code did, which assumed two [SEP] in every text;
-    `"actual"` counts them.
+    `to_first` is the weight on the first token, whatever it is, from all tokens after it. A text without special tokens
+    is excluded from the means about them. `groups` are names of `measures.groups`; `flows` restrict the rows as well.
+    `sep_count="two"` divides as the released code did, which assumed two [SEP] in every text; `"actual"` counts them.
     """
 
     name: ClassVar[str] = "tokens"
@@ -63,17 +62,17 @@ class Tokens(HeadMeans):
 
     @property
     def _pairs(self) -> list[tuple[str, str]]:
-        """For each quantity the group of its rows and the group of its columns."""
+        """For each quantity, the group of its rows and the group of its columns."""
         return [("notfirst" if name == "first" else "all", name) for name in self.groups] + [FLOWS[flow] for flow in self.flows]
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """The mass on each group of columns, summed over the rows it is about."""
+        """The mass on each group of columns, summed over the rows of the quantity."""
         import torch
 
         rows, pairs = row_sums(batch, self._needs), self._pairs
         sums = [rows.over(source)[:, :, rows.needs.column(name)] for source, name in pairs]
         counted = np.stack([batch.queries.chosen(source, group(source)).sum(1) for source, _ in pairs], 1).astype(np.float64)
-        # A text without a comma gives commas no attention: that counts. One without special tokens says nothing about
+        # A text without a comma counts, with attention 0 to commas. A text without special tokens does not count for
         # them.
         for column, (_, name) in enumerate(pairs):
             if name in SPECIAL_GROUPS:

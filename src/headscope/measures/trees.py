@@ -1,5 +1,5 @@
-"""Whole trees from attention: the maximum spanning tree of every head, and of a sum of heads, beside the annotated
-tree.
+"""Whole trees from attention: the maximum spanning tree of every head, and of a sum of heads, compared with the
+annotated tree.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ _TURNED = ":head-to-dep"
 
 @dataclass(frozen=True)
 class _Gold:
-    """The words of a batch that trees are made of, and the edges they should have. Edges are pairs of positions."""
+    """The words of a batch that are nodes of trees, and the annotated edges, as pairs of positions."""
 
     nodes: Bool[torch.Tensor, "batch position"]
     same: Float[torch.Tensor, "batch position position"]  # 1 between different nodes of one sentence
     text: Int[torch.Tensor, "edge"]
     dependent: Int[torch.Tensor, "edge"]
     governor: Int[torch.Tensor, "edge"]
-    edges: Float64[np.ndarray, "batch"]  # how many each text has
-    neighbours: Float64[np.ndarray, "batch"]  # how many of them join neighbours: what a chain of words would get
+    edges: Float64[np.ndarray, "batch"]  # number per text
+    neighbours: Float64[np.ndarray, "batch"]  # number of these between neighbours, which a chain of words finds
     sentences: tuple[tuple[int, Int[np.ndarray, "node"], Int[np.ndarray, "node"]], ...]  # text, positions, governors by number or -1
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpanningTrees(HeadMeans):
-    """`uuas`: the share of annotated edges, directions aside, that the maximum spanning tree of a head has.
+    """`uuas`: the share of annotated edges, ignoring their direction, that are in the maximum spanning tree of a head.
 
-    A map is cut to the words of a sentence, its rows divided by their sums, and added to its transpose. With
-    `heads`, such as `3-10` or `8-4:head-to-dep`, the maps of these heads are also added up and make one tree, with
-    (`uas`) and without directions (`uuas`). `punct="exclude"` leaves punctuation out of sentences and trees.
+    A map is restricted to the words of a sentence, its rows are divided by their sums, and its transpose is added. With
+    `heads`, such as `3-10` or `8-4:head-to-dep`, the maps of these heads are also summed and give one tree, scored with
+    (`uas`) and without directions (`uuas`). `punct="exclude"` removes punctuation from sentences and trees.
     """
 
     name: ClassVar[str] = "trees"
@@ -74,24 +74,22 @@ class SpanningTrees(HeadMeans):
                 raise MeasureError(f"trees: {error}") from None
 
     def quantities(self) -> tuple[str, ...]:
-        """Unlabelled, undirected attachment."""
+        """`uuas`: unlabelled, undirected attachment."""
         return ("uuas",)
 
     def defined(self, kind: str, quantity: str) -> bool:
-        """Between two texts there is no tree."""
+        """Whether there are trees, which cross-attention does not have."""
         return kind != "cross"
 
     def start(self, layout: HeadLayout, replicates: int, seed: int = 0) -> State:
-        """The sums of heads, and by replicate the right answers of the joint tree: directed, of words; undirected,
-        of edges; the rules'.
-        """
+        """The sums of heads, and per replicate the counts of the joint tree in the columns of `_joint`."""
         self._chosen(layout)
         state = super().start(layout, replicates, seed)
         together = {"together": np.zeros((replicates + 1, 6))} if self.heads else {}
         return State({**state.arrays, **together}, {**state.merges, **dict.fromkeys(together, "sum")})
 
     def update(self, state: State, batch: MapBatch) -> None:
-        """Add a site's trees, and once all heads of the joint tree are there, that tree."""
+        """Add a site's trees and, once the maps of all its heads are there, the joint tree."""
         if batch.site.kind == "cross":
             return
         super().update(state, batch)
@@ -109,7 +107,7 @@ class SpanningTrees(HeadMeans):
                     part.arrays["together"] += batch.replicates[texts].T @ joint[texts]
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
-        """Edges of each head's tree that are annotated, and how many are."""
+        """The number of annotated edges that are in each head's tree, and the number of annotated edges."""
         gold = self._gold(batch)
         cut = self._cut(batch, gold)
         found = self._edges(prim(cut + cut.mT, gold.nodes), gold)
@@ -117,13 +115,13 @@ class SpanningTrees(HeadMeans):
         return sums[:, None], gold.edges[:, None]
 
     def baseline(self, batch: MapBatch) -> Even:
-        """A chain in which every word is joined to the next."""
+        """The edges found by a chain in which every word is joined to the next."""
         import torch
 
         return torch.from_numpy(self._gold(batch).neighbours)[:, None]
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
-        """Every head and every layer; and the joint tree, if there is one."""
+        """Every head and every layer; and the joint tree, if there are `heads`."""
         tables = super().tables(state, layout)
         if self.heads:
             tables["trees_together"] = self._together(state["together"], self._support(state, layout))
@@ -175,8 +173,8 @@ class SpanningTrees(HeadMeans):
         return (forth | back).float()
 
     def _joint(self, scores: Float[torch.Tensor, "batch position position"], gold: _Gold) -> Float64[np.ndarray, "batch 6"]:
-        """For each text: words with the right governor, words; right edges, edges; edges of neighbours; words whose
-        governor is next.
+        """Per text: words with the right governor, words; right edges, edges; edges between neighbours; words whose
+        governor is the next word.
         """
         found = np.zeros((len(gold.edges), 6))
         np.add.at(
@@ -215,12 +213,14 @@ class SpanningTrees(HeadMeans):
         }
 
     def _chosen(self, layout: HeadLayout) -> list[tuple[HeadId, bool]]:
-        """The heads of the joint tree; without a kind, `8-10` is of whichever the model has."""
+        """The heads of the joint tree, and whether each map is transposed. Without a kind, `8-10` is of the kind that
+        the model has.
+        """
         chosen = []
         for name in self.heads:
             id = find_head(name.removesuffix(_TURNED), layout.ids())
             if id is None:
-                raise MeasureError(f"trees: there is no head {name}", "Name heads that the model has, and the run looks at")
+                raise MeasureError(f"trees: there is no head {name}", "Name heads of the model that the run measures")
             chosen.append((id, name.endswith(_TURNED)))
         if len({id.kind for id, _ in chosen}) > 1 or any(id.kind == "cross" for id, _ in chosen):
             raise MeasureError(
@@ -232,8 +232,8 @@ class SpanningTrees(HeadMeans):
 def _sentence(
     part: slice, words: WordIndex, kept: Bool[np.ndarray, "n"], governor: Int[np.ndarray, "n"]
 ) -> tuple[int, Int[np.ndarray, "node"], Int[np.ndarray, "node"]]:
-    """A sentence's text, the positions of its nodes, and their governors by number among them: -1 for the root, -2
-    for what is left out.
+    """A sentence's text, the positions of its nodes, and the governor of each by its number among them: -1 for the
+    root, -2 for an excluded word.
     """
     mine = np.flatnonzero(kept[part]) + part.start
     number = {int(word): place for place, word in enumerate(mine)}

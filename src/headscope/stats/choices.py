@@ -1,4 +1,4 @@
-"""Choices of statistics, by name. Specifications use them, so that nothing heavy is imported here."""
+"""Statistical methods that can be chosen by name. Specifications import this module, so it imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Literal, get_args
 # How the difference of two systems on the same examples is tested (stats/contrast.py).
 Test = Literal["mcnemar", "bootstrap", "paired_t", "unpaired_t"]
 TESTS: tuple[Test, ...] = get_args(Test)
-# What becomes of a layer that makes a score worse (stats/layers.py).
+# How a layer that makes a score worse is treated (stats/layers.py).
 Negatives = Literal["keep", "clip", "running_max"]
 NEGATIVES: tuple[Negatives, ...] = get_args(Negatives)

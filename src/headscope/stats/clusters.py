@@ -1,7 +1,7 @@
-"""Groups of points from their distances: agglomerative clustering, its tree, and how well each point lies in its group.
+"""Groups of points from their distances: agglomerative clustering, its tree, and how well each point fits its group.
 
-Rousseeuw 1987 (silhouettes). Ward's linkage is not offered: it asks for points of a Euclidean space, which
-divergences are not of.
+Rousseeuw 1987 (silhouettes). Ward's linkage is not offered: it requires points of a Euclidean space, and divergences
+are not distances in one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int64
 
 Linkage = Literal["average", "complete", "single"]
-MOST = 20  # groups that are tried
-SHARE, TOGETHER = 0.05, 0.9  # of the points: what a group must have at least, and such groups together
-ORDERED = 512  # points whose leaves are put so that neighbours are as close as can be; that takes long for more
+MOST = 20  # the most groups that are tried
+SHARE, TOGETHER = 0.05, 0.9  # shares of the points: the least of a group that counts, and of all such groups together
+ORDERED = 512  # the most points whose leaves are ordered so that neighbours are as close as possible: more take too long
 
 
 @dataclass(frozen=True)
 class MergeTree:
-    """What was joined with what, the closest first. A row of `merges` holds the numbers of two clusters, their
-    distance, and the number of points of both together: numbers below n are points, n + i is what row i made (as in
-    scipy.cluster.hierarchy). `leaves` are the points from left to right so that no branches cross.
+    """Which clusters were merged, the closest first. A row of `merges` has the numbers of two clusters, their distance,
+    and the number of points of both together. Numbers below n are points; n + i is the cluster that row i made (as in
+    scipy.cluster.hierarchy). `leaves` are the points from left to right, in an order in which no branches cross.
     """
 
     merges: Float64[np.ndarray, "merge 4"]
@@ -38,11 +38,13 @@ class MergeTree:
 
     @property
     def heights(self) -> Float64[np.ndarray, "merge"]:
-        """The distances at which clusters were joined, never falling."""
+        """The distances at which clusters were merged, never decreasing."""
         return self.merges[:, 2]
 
     def cut(self, number: int) -> Int64[np.ndarray, "point"]:
-        """The group of each point, from 0: the largest first, and of equally large ones that of the earliest point."""
+        """The group of each point, from 0: the largest first, and of equally large ones that of the earliest point
+        first.
+        """
         size = len(self.leaves)
         if not 1 <= number <= size:
             raise MeasureError(f"{size} points cannot be in {number} groups", f"Ask for 1 to {size}")
@@ -57,7 +59,7 @@ class MergeTree:
 
 @dataclass(frozen=True)
 class Grouping:
-    """The group of each point, from 0, how well each lies in it, and the mean of that per number of groups."""
+    """The group of each point, from 0, the silhouette of each point, and the mean silhouette per number of groups."""
 
     groups: Int64[np.ndarray, "point"]
     silhouettes: Float64[np.ndarray, "point"]
@@ -66,12 +68,12 @@ class Grouping:
 
     @property
     def number(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return int(self.groups.max()) + 1
 
     @property
     def about(self) -> str:
-        """How many groups, of which sizes, how well apart: `3 groups of 60, 50 and 34 heads, mean silhouette 0.31`."""
+        """The groups in words: `3 groups of 60, 50 and 34 heads, mean silhouette 0.31`."""
         if self.number == 1:
             return "1 group"
         *sizes, last = np.bincount(self.groups).tolist()
@@ -79,9 +81,10 @@ class Grouping:
 
 
 def grow(matrix: Float[np.ndarray, "point point"], linkage: Linkage = "average") -> MergeTree:
-    """The tree of points: again and again the two closest clusters are joined.
+    """The tree of points that results from repeatedly merging the two closest clusters.
 
-    Clusters are as far apart as their points are on average, at most (`complete`) or at least (`single`).
+    The distance of two clusters is the mean distance of their points (`average`), the largest (`complete`) or the
+    smallest (`single`).
     """
     if linkage not in get_args(Linkage):
         raise MeasureError(f"no linkage is called {linkage!r}", choose_from(linkage, get_args(Linkage)))
@@ -96,20 +99,20 @@ def grow(matrix: Float[np.ndarray, "point point"], linkage: Linkage = "average")
 
 
 def silhouettes(matrix: Float[np.ndarray, "point point"], groups: Int64[np.ndarray, "point"]) -> Float64[np.ndarray, "point"]:
-    """The silhouette of each point, (b - a) / max(a, b), of mean distances to its own and the closest other group.
+    """The silhouette of each point, (b - a) / max(a, b), where a and b are its mean distances to its own group and to
+    the closest other one.
 
-    0 for a point that is alone in its group, and for one that is in the same place as all of these; NaN where there
-    is one group.
+    0 for a point that is alone in its group, and where a and b are both 0; NaN if there is only one group.
     """
     return _silhouettes(checked(matrix), groups)
 
 
 def group(matrix: Float[np.ndarray, "point point"], number: int | None = None, linkage: Linkage = "average", most: int = MOST) -> Grouping:
-    """Points in so many groups; if no number is given, in that of 2 to `most` with the highest mean silhouette.
+    """Points in `number` groups or, if that is None, in the number from 2 to `most` with the highest mean silhouette.
 
-    A few outliers far from everything else have high silhouettes, and so has everything else. So only numbers of
-    groups count that part the points in earnest (`parts`). Of equals the smallest number is taken, and one group
-    where no number has a mean above 0. As many groups as points, which all have silhouettes of 0, are not tried.
+    A few outliers far from everything else have high silhouettes, and so does everything else. Numbers of groups
+    therefore count only if several groups are large (`parts`). The smallest of equally good numbers is used, and one
+    group if no mean is above 0. As many groups as points are not tried, since all silhouettes are then 0.
     """
     distances = checked(matrix)
     tree = grow(distances, linkage)
@@ -121,14 +124,16 @@ def group(matrix: Float[np.ndarray, "point point"], number: int | None = None, l
 
 
 def parts(groups: Int64[np.ndarray, "point"]) -> bool:
-    """Whether there are two or more groups of `smallest` points, which together hold nine tenths of all points."""
+    """Whether there are two or more groups of at least `smallest` points, which together have nine tenths of all
+    points.
+    """
     sizes = np.bincount(groups)
     large = sizes[sizes >= smallest(len(groups))]
     return len(large) > 1 and bool(large.sum() >= TOGETHER * len(groups))
 
 
 def smallest(points: int) -> int:
-    """How many points a group must have to count as one: two, or a twentieth of all."""
+    """The number of points that a group needs to count: two, or a twentieth of all."""
     return max(2, math.ceil(SHARE * points))
 
 

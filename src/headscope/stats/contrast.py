@@ -1,4 +1,4 @@
-"""Many systems, such as a model without one head each, against one: differences and tests (METHODS §9.2)."""
+"""Differences and tests of many systems, such as a model without one head each, against one base (METHODS §9.2)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contrast:
-    """The score of each system, minus that of the base, with an interval and a two-sided p.
+    """The score of each system minus that of the base, with an interval and a two-sided p.
 
-    Interval and `p` are NaN where too few documents tell of a difference (`stats.inference`), and `p` where a t-test
-    has no variance. `n` counts examples, `units` the documents that are resampled.
+    Interval and `p` are NaN if too few documents show a difference (`stats.inference`); `p` is also NaN if a t-test has
+    no variance. `n` is the number of examples, `units` the number of documents, which are resampled.
     """
 
     base: float
@@ -40,12 +40,12 @@ class Contrast:
 
     @property
     def holm(self) -> Float64[np.ndarray, "*system"]:
-        """P-values corrected for testing all systems: the chance of even one false alarm."""
+        """P-values corrected for testing all systems: the chance of at least one false positive."""
         return holm(self.p.ravel()).reshape(self.p.shape)
 
     @property
     def benjamini_hochberg(self) -> Float64[np.ndarray, "*system"]:
-        """P-values corrected for testing all systems: the share of false alarms among alarms."""
+        """P-values corrected for testing all systems: the expected share of false positives among positives."""
         return benjamini_hochberg(self.p.ravel()).reshape(self.p.shape)
 
 
@@ -59,12 +59,12 @@ def contrast(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Contrast:
-    """Each system against the base, all by their statistics of the same examples.
+    """Each system compared with the base, from their statistics of the same examples.
 
-    `documents` says which document each example is part of: they are what is resampled, examples if it is None. The
-    test is by default the paired bootstrap over documents; for examples that are right or wrong, and each a separate
-    document, the exact McNemar's test. McNemar's and the t-tests go by examples, as if those of one document were
-    independent. Intervals are by the bootstrap whatever the test is.
+    `documents` names the document of each example. Documents are resampled; if None, examples are. The default test is
+    the paired bootstrap over documents or, if examples are right or wrong and each is a separate document, McNemar's
+    exact test. McNemar's test and the t-tests treat the examples of one document as independent. Intervals always come
+    from the bootstrap.
     """
     if test is not None and test not in TESTS:
         raise MeasureError(f"there is no test {test!r}", choose_from(test, TESTS, "Use one of"))
@@ -96,14 +96,14 @@ def replicated_differences(
     replicates: int,
     seed: int,
 ) -> Float64[np.ndarray, "replicate *system"]:
-    """How the differences come out where documents are drawn again, the same for the base and all systems."""
+    """The differences in every replicate of the documents, which is the same for the base and all systems."""
     units, weights = document_weights(documents, replicates, seed)
     start = score.resampled(base, units, weights[:, 1:])
     return _minus(score.resampled(systems, units, weights[:, 1:]), start.reshape(-1, *[1] * (systems.ndim - 2)))
 
 
 def mcnemar(base: Bool[np.ndarray, "example"], systems: Bool[np.ndarray, "*system example"]) -> Float64[np.ndarray, "*system"]:
-    """McNemar's exact test, two-sided, over the examples that only one of two systems has right."""
+    """The two-sided p of McNemar's exact test, over the examples that only one of two systems gets right."""
     from scipy.special import bdtr
 
     lost, won = (np.asarray((side & ~other).sum(-1)) for side, other in ((base, systems), (systems, base)))
@@ -112,7 +112,7 @@ def mcnemar(base: Bool[np.ndarray, "example"], systems: Bool[np.ndarray, "*syste
 
 
 def _minus(x: Float64[np.ndarray, "*shape"], y: Float64[np.ndarray, "*#shape"]) -> Float64[np.ndarray, "*shape"]:
-    """The difference; 0 where it is no more than the rounding of sums that were taken in another order."""
+    """The difference; 0 if it is no larger than the rounding error of sums in another order."""
     gap = np.asarray(x - y)
     return np.where(np.abs(gap) <= 1e-12 * np.maximum(np.abs(x), np.abs(y)), 0.0, gap)
 
@@ -125,5 +125,5 @@ def _tested(score: Score, base: np.ndarray, systems: np.ndarray, test: Test) -> 
         return (paired if test == "paired_t" else welch)(x, y).p
     for side in (reference, others):
         if not np.isin(side, (0.0, 1.0)).all():
-            raise MeasureError(f"examples are not simply right or wrong by {score.name}, as McNemar's test wants it", "Use the bootstrap")
+            raise MeasureError(f"examples are not simply right or wrong by {score.name}, as McNemar's test requires", "Use the bootstrap")
     return mcnemar(reference == 1, others == 1)

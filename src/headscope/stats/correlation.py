@@ -1,4 +1,4 @@
-"""Correlations of rows with NaN left out, and correlations of streams too long to be held."""
+"""Correlations of rows that ignore NaN, and correlations of streams that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 
 
 def pearson(x: Row, y: Row) -> Found:
-    """Pearson's r along the last axis, and the number of pairs without NaN. NaN where one side never changes."""
+    """Pearson's r along the last axis, and the number of pairs without NaN. r is NaN if one side is constant."""
     left, right, valid = _aligned(x, y)
     return _pearson(left, right, valid)
 
 
 def spearman(x: Row, y: Row) -> Found:
-    """Spearman's rho: Pearson's r of ranks, equals sharing the mean of theirs, among the pairs where neither is NaN."""
+    """Spearman's rho, Pearson's r of ranks, among the pairs without NaN. Equal values get the mean of their ranks."""
     left, right, valid = _aligned(x, y)
     return _pearson(ranks(left, valid), ranks(right, valid), valid)
 
 
 def ranks(values: Float64[np.ndarray, "*shape n"], valid: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape n"]:
-    """Ranks from 1 along the last axis among what is `valid`; ties get their mean. What is not valid ranks last."""
+    """Ranks from 1 along the last axis among the `valid` values; equal values get their mean rank. Invalid values rank
+    last.
+    """
     order = np.argsort(np.where(valid, values, np.inf), axis=-1, kind="stable")
     ordered = np.take_along_axis(np.where(valid, values, np.inf), order, -1)
     places = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
@@ -44,10 +46,10 @@ def ranks(values: Float64[np.ndarray, "*shape n"], valid: Bool[np.ndarray, "*sha
 
 @dataclass(frozen=True)
 class Moments:
-    """What Pearson's r of a stream needs: pairs, their means, and sums of squares and products around the means.
+    """The moments for Pearson's r of a stream: the number of pairs, means, and sums of squares and products around the
+    means.
 
-    Two of them add up (Chan, Golub and LeVeque 1983), so that matrices are seen one at a time and documents can be
-    resampled.
+    Moments can be added (Chan, Golub and LeVeque 1983), so matrices can be read one at a time and documents resampled.
     """
 
     n: Float64[np.ndarray, "*shape"]
@@ -82,23 +84,22 @@ class Moments:
 
     @property
     def r(self) -> Float64[np.ndarray, "*shape"]:
-        """Pearson's r of everything seen; NaN where one side never changed."""
+        """Pearson's r of all pairs; NaN if one side is constant."""
         with np.errstate(invalid="ignore", divide="ignore"):
             r: Float64[np.ndarray, "*shape"] = np.clip(self.xy / np.sqrt(self.xx * self.yy), -1, 1)
         return r
 
 
 def pooled(parts: Moments, weights: Float64[np.ndarray, "part replicate"]) -> Float64[np.ndarray, "replicate *shape"]:
-    """Pearson's r of parts (the first axis of their moments) put together, each counted as often as its weight says.
+    """Pearson's r of all parts together (the first axis of their moments), each counted as often as its weight says.
 
-    With one column of ones it is that of the sum of the parts; with bootstrap weights of documents, a column a
-    replicate, its replicates.
+    One column of ones gives the r of the sum of the parts. Bootstrap weights of documents, one column per replicate,
+    give its replicates.
     """
     counts = np.tensordot(weights, parts.n, (0, 0))
     with np.errstate(invalid="ignore", divide="ignore"):
         total_x, total_y = (np.tensordot(weights, parts.n * mean, (0, 0)) / counts for mean in (parts.mean_x, parts.mean_y))
-        # Around the mean of all, which every replicate nearly shares, so that nothing large is taken from something
-        # large.
+        # Centred on the mean of all, which is close to that of every replicate, so that there is no cancellation.
         centre_x, centre_y = (np.average(mean, 0, np.maximum(parts.n, 1e-300)) for mean in (parts.mean_x, parts.mean_y))
         x, y = parts.mean_x - centre_x, parts.mean_y - centre_y
         off_x, off_y = total_x - centre_x, total_y - centre_y
@@ -115,7 +116,7 @@ def _aligned(x: Row, y: Row) -> tuple[Float64[np.ndarray, "*shape n"], Float64[n
 
 
 def _mean(values: Float64[np.ndarray, "*shape n"], valid: Bool[np.ndarray, "*shape n"]) -> Float64[np.ndarray, "*shape"]:
-    """0 of nothing; exactly the value of what never changes."""
+    """The mean of valid values: 0 if there are none, and exactly the value if all are equal."""
     first = np.take_along_axis(values, valid.argmax(-1)[..., None], -1)[..., 0] if values.shape[-1] else np.zeros(values.shape[:-1])
     first = np.where(valid.any(-1), first, 0)
     offsets: Float64[np.ndarray, "*shape"] = np.where(valid, values - first[..., None], 0).sum(-1) / np.maximum(valid.sum(-1), 1)

@@ -1,4 +1,6 @@
-"""Matrices of distances or divergences: what they must be, and whether heads of one layer lie together."""
+"""Matrices of distances or divergences: what makes them valid, and whether heads of one layer are
+close to each other.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,18 @@ if TYPE_CHECKING:
 
     Distances = Float64[np.ndarray, "point point"]
 
-ROUNDING = 1e-6  # of the largest distance: what sums in float32 may differ by
+ROUNDING = 1e-6  # share of the largest distance by which sums in float32 can differ
 PERMUTATIONS = 10_000
-BLOCK = 1 << 21  # distances looked up at a time: 16 MB of them, and as much for each of their indices
+BLOCK = 1 << 21  # distances looked up at a time: 16 MB, and as much again for their indices
 
 
 def checked(matrix: Float[np.ndarray, "point point"]) -> Distances:
-    """The distances in float64, exactly symmetric, with a diagonal of 0; an error for what are no distances."""
+    """The distances in float64, exactly symmetric, with a diagonal of 0; an error if the matrix is not one of
+    distances.
+    """
     distances: Distances = np.asarray(matrix, dtype=np.float64)
     if distances.ndim != 2 or distances.shape[0] != distances.shape[1] or not distances.size:
-        raise MeasureError(f"distances are of shape {distances.shape}", "Give a square matrix, a row and a column a point")
+        raise MeasureError(f"distances are of shape {distances.shape}", "Give a square matrix, with one row and one column per point")
     off = np.argwhere(~np.isfinite(distances))
     if len(off):
         raise MeasureError(f"the distance {_place(off)} is {distances[tuple(off[0])]}", "Leave out the points that were not compared")
@@ -43,14 +47,14 @@ def checked(matrix: Float[np.ndarray, "point point"]) -> Distances:
 
 
 def _place(off: np.ndarray) -> str:
-    """Of the first of some places, counted from 1."""
+    """The first of some places, in words, counted from 1."""
     return f"from point {off[0, 0] + 1} to point {off[0, 1] + 1}"
 
 
 class Layering(NamedTuple):
-    """Mean distances of pairs within layers and between layers, the latter minus the former, and the share of
-    permutations in which that is at least as large, the data as they are counted as one. All are NaN where there is
-    no pair to take a mean of.
+    """Mean distances of pairs within layers and between layers, the difference (between minus within), and p: the share
+    of permutations, the data counted as one, in which the difference is at least as large. A mean without any pair is
+    NaN, and so are the difference and p.
     """
 
     within: float
@@ -65,7 +69,7 @@ def layering(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Layering:
-    """How much closer heads of one layer are than heads of different ones; `layer_of` gives each head's layer."""
+    """How much closer heads of one layer are than heads of different layers. `layer_of` gives each head's layer."""
     matrix = checked(distances)
     layers = np.asarray(layer_of)
     if layers.shape != (len(matrix),):
@@ -78,10 +82,10 @@ def layering(
     between = float(pairs[~same].mean()) if others else np.nan
     if not (number and others):
         return Layering(within, between, np.nan, np.nan)
-    # The sum over all pairs never changes, so that the difference is as large as the sum within layers is small.
+    # The sum over all pairs is constant, so the difference is large if the sum within layers is small.
     total = pairs[same].sum()
     drawn = _within(matrix, first[same], second[same], permutations, seed)
-    slack = 1e-12 * float(pairs.sum())  # the same pairs, added up in another order
+    slack = 1e-12 * float(pairs.sum())  # rounding, if the same pairs are summed in another order
     at_least = int(np.count_nonzero(drawn <= total + slack))
     return Layering(within, between, between - within, (1 + at_least) / (1 + permutations))
 
@@ -89,7 +93,7 @@ def layering(
 def _within(
     matrix: Float64[np.ndarray, "head head"], first: Int[np.ndarray, "pair"], second: Int[np.ndarray, "pair"], number: int, seed: int
 ) -> Float64[np.ndarray, "permutation"]:
-    """The sum of the distances of the pairs when the heads have changed places, a block of permutations at a time."""
+    """The sum of the distances of the pairs after the heads are permuted, a block of permutations at a time."""
     rng = np.random.default_rng(seed)
     heads = np.arange(len(matrix))
     sums = np.zeros(number)

@@ -1,10 +1,10 @@
-"""How differently heads attend: Jensen-Shannon divergence between all pairs of heads, in nats (METHODS §6, §18.1).
+"""Jensen-Shannon divergence between all pairs of heads, in nats (METHODS §6, §18.1).
 
-With S(p, q) the sum of (p + q) log (p + q) over keys, JS(p, q) = S(p, p) / 4 + S(q, q) / 4 - S(p, q) / 2: one sum for
-each pair, of a head with itself too, is all there is to compute. It is 0 between equal rows to the last bit, and
-symmetric.
+With S(p, q) the sum of (p + q) log (p + q) over keys, JS(p, q) = S(p, p) / 4 + S(q, q) / 4 - S(p, q) / 2. Only one sum
+per pair of heads, including each head with itself, must be computed. The result is symmetric, and exactly 0 between
+equal rows.
 
-The sums are worked out by a compiled loop on a CPU (pairs_cpu), by a kernel on CUDA (pairs_cuda), and in plain torch
+The sums are computed by a compiled loop on a CPU (pairs_cpu), by a kernel on CUDA (pairs_cuda), and in plain torch
 elsewhere.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Float, Float32, Float64, Int64
 
-BLOCK = 1 << 18  # numbers that the plain form works on at a time: they stay in the cache
+BLOCK = 1 << 18  # numbers that the plain form processes at a time, so that they stay in the cache
 Form = Literal["numba", "triton", "plain"]
 
 
@@ -38,10 +38,10 @@ def form_for(device: torch.device) -> Form:
 
 
 class RowStack:
-    """Rows of attention of many heads side by side, as the form of a device reads them fastest.
+    """Rows of attention of many heads, in the memory layout that a device's form reads fastest.
 
-    Row r is `maps[texts[r], :, places[r]]` of every site; `heads` is the number of heads of each. Every row is
-    divided by its sum, so that what a sink takes does not count; a row without any weight stays empty.
+    Row r is `maps[texts[r], :, places[r]]` of every site; `heads` is the number of heads of each site. Every row is
+    divided by its sum, so the mass that a sink takes does not count; a row without any weight stays empty.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class RowStack:
         shape = (len(heads), rows, keys, max(heads)) if self.form == "triton" else (rows, sum(heads), keys)
         self._weights = torch.empty(shape, dtype=torch.float32, device=device)
         if min(heads) < max(heads) and self.form == "triton":
-            self._weights.zero_()  # where a site has fewer heads nothing is put
+            self._weights.zero_()  # the places of heads that a site lacks stay empty
 
     def put(
         self,
@@ -73,8 +73,8 @@ class RowStack:
         towards: tuple[float, Float[torch.Tensor, "text query key"]] | None = None,
         start: int = 0,
     ) -> None:
-        """Take the rows of one site that its maps have, which begin with row `start`. `towards`: a share, and the maps
-        that are mixed in by it.
+        """Store the rows of one site that are in its maps, which begin with row `start`. `towards` is a share and the
+        maps that are mixed in with it.
         """
         import torch
 
@@ -97,19 +97,19 @@ class RowStack:
             self._weights[numbers, self._first[site] : self._first[site + 1]] = rows
 
     def put_scores(self, site: int, scores: AttentionScores) -> None:
-        """Take the rows of one site from what its weights are made of."""
+        """Store the rows of one site, with weights computed from its scores."""
         for rows, weights in score_blocks(scores, self._span):
             self.put(site, weights, start=rows.start)
 
     def _numbers(self, start: int, stop: int) -> Int64[torch.Tensor, "some"]:
-        """Which rows are from `start` up to `stop` of their maps. All sites ask for the same."""
+        """The numbers of the rows from `start` up to `stop` of their maps, which are the same for all sites."""
         if (start, stop) not in self._chosen:
             numbers = np.flatnonzero((self._host_places >= start) & (self._host_places < stop))
             self._chosen[start, stop] = to_device(numbers, self._weights.device)
         return self._chosen[start, stop]
 
     def ends(self) -> Int64[np.ndarray, "row"]:
-        """For each row the number of keys up to the last one that some head attends to."""
+        """For each row, the number of keys up to the last one that some head attends to."""
         import torch
 
         seen = self._weights.ne(0)
@@ -147,7 +147,7 @@ class RowStack:
 def _plain(
     weights: Float32[torch.Tensor, "row head key"], starts: Int64[np.ndarray, "segment+1"]
 ) -> Float64[torch.Tensor, "segment head head"]:
-    """The sums in plain torch: the fallback, and the second opinion of the kernels' tests."""
+    """The sums in plain torch: the fallback, and the reference of the kernels' tests."""
     import torch
 
     heads, keys = weights.shape[1:]
@@ -164,7 +164,9 @@ def _plain(
 
 
 def jensen_shannon(maps: Float[torch.Tensor, "head row key"]) -> tuple[Float64[torch.Tensor, "head head"], int]:
-    """The divergence of every pair of heads summed over rows, and the number of rows: sums of several texts add up."""
+    """The divergence of every pair of heads, summed over rows, and the number of rows. Sums of several texts can be
+    added.
+    """
     heads, rows, keys = maps.shape
     stack = RowStack(np.zeros(rows, dtype=np.int64), np.arange(rows), [heads], keys, maps.device)
     stack.put(0, maps[None])

@@ -1,8 +1,8 @@
 """Points in a plane for given distances: classical, metric and non-metric multidimensional scaling.
 
-Torgerson 1952 (classical); de Leeuw 1977 (SMACOF: each step moves the points to where a bound of the stress is
-least, so that the stress never grows); Kruskal 1964 (non-metric: only the order of the given distances counts). All
-are deterministic for a seed, turned to their principal axes, with the farthest point on the positive side.
+Torgerson 1952 (classical); de Leeuw 1977 (SMACOF: each step moves the points to the minimum of an upper bound of the
+stress, so the stress never grows); Kruskal 1964 (non-metric: only the order of the given distances counts). All are
+deterministic for a seed, and rotated to their principal axes with the farthest point on the positive side.
 """
 
 from __future__ import annotations
@@ -24,21 +24,20 @@ if TYPE_CHECKING:
     Pairs = Float64[np.ndarray, "pair"]
 
 Method = Literal["metric", "nonmetric", "classical"]
-# What the stress of each is called. It is of two kinds, which are not to be compared: classical scaling does not
-# minimise its own.
+# The name of each method's stress. The two kinds cannot be compared. Classical scaling does not minimise its stress.
 STRESS: dict[str, str] = {"metric": "normalised stress", "classical": "normalised stress", "nonmetric": "Kruskal's stress-1"}
-WORK = 200_000_000  # distances looked at in all, by all starts: with thousands of points there are fewer steps
-STARTS = 9  # at random, beside the classical one
+WORK = 200_000_000  # distances computed by all starts together: with thousands of points there are fewer steps
+STARTS = 9  # random starts, in addition to the classical one
 STEPS = 1000
 TOLERANCE = 1e-6
 
 
 class Embedding(NamedTuple):
-    """Points [n, 2] and their stress, 0 for a perfect picture: the root of sum (distance - wanted)^2 / sum of squares.
+    """Points [n, 2] and their stress, 0 for a perfect fit: the root of sum (distance - target)^2 / sum of squares.
 
-    Normalised stress (metric and classical): wanted are the given distances, and the squares are theirs. Kruskal's
-    stress-1 (non-metric): wanted is what is closest to the points' distances in the order of the given ones, and the
-    squares are those of the points' distances.
+    Normalised stress (metric and classical): the targets are the given distances, and the squares are theirs. Kruskal's
+    stress-1 (non-metric): the targets are the closest values to the points' distances that are in the order of the
+    given ones, and the squares are those of the points' distances.
     """
 
     points: Points
@@ -46,7 +45,9 @@ class Embedding(NamedTuple):
 
 
 def embed(matrix: Float[np.ndarray, "point point"], method: Method = "metric", *, sqrt: bool = False, seed: int = 0) -> Embedding:
-    """The picture of distances by a method, the best of several starts. `sqrt` takes their square roots first."""
+    """Points for the distances by a method, the best of several starts. `sqrt` takes the square roots of the distances
+    first.
+    """
     distances = np.sqrt(checked(matrix)) if sqrt else checked(matrix)
     if method == "classical":
         return classical(distances)
@@ -58,7 +59,7 @@ def embed(matrix: Float[np.ndarray, "point point"], method: Method = "metric", *
 
 
 def classical(distances: Distances) -> Embedding:
-    """The projection onto the two axes along which points with these distances, were they Euclidean, spread most."""
+    """The projection onto the two axes of largest spread of points with these distances, as if these were Euclidean."""
     distances = checked(distances)
     squares = distances**2
     gram = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
@@ -71,7 +72,9 @@ def classical(distances: Distances) -> Embedding:
 
 
 def metric(distances: Distances, *, seed: int = 0, starts: int = 0, steps: int = 500, tolerance: float = 1e-6) -> Embedding:
-    """The best of the classical solution and of random `starts`, improved by SMACOF for `steps` or to `tolerance`."""
+    """The best of the classical solution and of random `starts`, improved by SMACOF for `steps` or
+    until `tolerance`.
+    """
     distances = checked(distances)
     best = classical(distances)
 
@@ -82,11 +85,11 @@ def metric(distances: Distances, *, seed: int = 0, starts: int = 0, steps: int =
 
 
 def nonmetric(distances: Distances, *, seed: int = 0, starts: int = STARTS, steps: int = STEPS, tolerance: float = TOLERANCE) -> Embedding:
-    """Points whose distances are in the order of the given ones, as far as can be.
+    """Points whose distances are in the order of the given ones, as far as possible.
 
-    By turns the points' distances are made a rising function of the given ones by isotonic regression, and the
-    points moved towards that by SMACOF. It is a function, so that pairs with equal given distances are to be equally
-    far apart.
+    Two steps alternate: isotonic regression makes the points' distances a rising function of the given ones, and SMACOF
+    moves the points towards the result. Since it is a function, pairs with equal given distances should be equally far
+    apart.
     """
     distances = checked(distances)
     if not distances.any():
@@ -96,28 +99,30 @@ def nonmetric(distances: Distances, *, seed: int = 0, starts: int = STARTS, step
 
 
 def smacof_step(points: Points, distances: Distances) -> Points:
-    """One Guttman transform: after it the stress is no higher."""
+    """The points after one Guttman transform, which never increases the stress."""
     return _moved(points, _distances(points), distances)
 
 
 def nonmetric_step(points: Points, distances: Distances) -> Points:
-    """One step of non-metric scaling: after it `stress1` is no higher."""
+    """The points after one step of non-metric scaling, which never increases `stress1`."""
     drawn = _distances(points)
     return _moved(points, drawn, _Order(distances).fit(drawn)[0])
 
 
 def stress(points: Points, distances: Distances) -> float:
-    """How far the points' distances are from the given ones, as a share of these."""
+    """How far the points' distances are from the given ones, as a share of the given ones."""
     return _stress(_distances(points), distances)
 
 
 def stress1(points: Points, distances: Distances) -> float:
-    """How far the points' distances are from the closest ones in the given order, as a share of the distances."""
+    """How far the points' distances are from the closest ones in the given order, as a share of the
+    points' distances.
+    """
     return _Order(distances).fit(_distances(points))[1]
 
 
 class _Order:
-    """The order of given distances, and what is closest to other distances in that order."""
+    """The order of given distances, and the values closest to other distances in that order."""
 
     def __init__(self, distances: Distances) -> None:
         self._upper = np.triu_indices(len(distances), 1)
@@ -126,8 +131,9 @@ class _Order:
         _, self._level, self._number = np.unique(pairs, return_inverse=True, return_counts=True)
 
     def fit(self, drawn: Distances) -> tuple[Distances, float]:
-        """The closest distances in the given order, with the sum of squares of the given ones, or the points would
-        shrink to one; and Kruskal's stress-1, which of points in one place, where all orders are alike, is 1.
+        """The closest distances in the given order, and Kruskal's stress-1. The distances are scaled to the sum of
+        squares of the given ones, since the points would otherwise shrink to one. The stress of points in one place,
+        where all orders are alike, is 1.
         """
         pairs = drawn[self._upper]
         closest = self._closest(pairs)
@@ -154,9 +160,9 @@ def _best(
     steps: int,
     tolerance: float,
 ) -> Embedding:
-    """The best of what is known and of what SMACOF makes of each start, within the time there is.
+    """The best of the `known` embeddings and of those that SMACOF makes of each start, within a fixed amount of work.
 
-    `wanted` says, of the distances of points, which ones they should be, and the stress.
+    `wanted` returns the targets of the points' distances, and the stress.
     """
     left = max(WORK // distances.size, 1)
     rng = np.random.default_rng(seed)
@@ -175,7 +181,9 @@ def _best(
 def _improved(
     points: Points, wanted: Callable[[Distances], tuple[Distances, float]], steps: int, tolerance: float
 ) -> tuple[Points, float, int]:
-    """Points after so many steps, or when the stress hardly falls any more; their stress, and the steps taken."""
+    """Points after at most `steps` steps, or when the stress hardly falls any more; their stress; and how often it was
+    computed.
+    """
     before, taken = np.inf, 0
     while True:
         drawn = _distances(points)
@@ -186,7 +194,7 @@ def _improved(
 
 
 def _begin(first: Embedding, seed: int) -> Points:
-    """Where to begin: points on a line would stay on it for ever."""
+    """The first points. Points on a line are perturbed, since they would stay on it."""
     points = first.points
     scale = np.abs(points).max(initial=0)
     if first.stress > 0 and np.abs(points[:, 1]).max() < 1e-9 * scale:
@@ -196,7 +204,7 @@ def _begin(first: Embedding, seed: int) -> Points:
 
 def _moved(points: Points, now: Distances, distances: Distances) -> Points:
     ratio = np.divide(distances, now, out=np.zeros_like(distances), where=now > 0)
-    # Not by @: a library of many threads takes longer to wake them, thousands of times, than this takes.
+    # Not @: a multithreaded library would take longer to wake its threads, thousands of times, than this takes.
     drawn = np.einsum("ij,jk->ik", ratio, points)
     moved: Points = (ratio.sum(1)[:, None] * points - drawn) / len(points)
     return moved
@@ -208,7 +216,7 @@ def _stress(drawn: Distances, distances: Distances) -> float:
 
 
 def _squared(values: Float64[np.ndarray, "*shape"]) -> float:
-    """The sum of squares, by one thread."""
+    """The sum of squares, computed by one thread."""
     flat = values.reshape(-1)
     return float(np.einsum("i,i->", flat, flat))
 
@@ -220,7 +228,7 @@ def _distances(points: Points) -> Distances:
 
 
 def _turned(points: Points) -> Points:
-    """The same picture around its middle, on its principal axes, each pointing to its farthest point."""
+    """The same points, centred and rotated to their principal axes, each of which points to its farthest point."""
     centred = points - points.mean(0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     turned = centred @ axes.T if axes.shape == (2, 2) else centred

@@ -1,12 +1,12 @@
-"""Intervals and p values from bootstrap replicates over documents that hold when documents are few or unequal.
+"""Intervals and p values from bootstrap replicates over documents, valid for few or unequal documents too.
 
-A percentile interval of few documents is too narrow: it takes the spread between documents as known. Here it is an
-estimate, so that quantiles are those of Student's t. Its degrees of freedom are the effective number of documents:
-ten documents of which one holds half of the cases tell no more than about four. Where documents are skewed, the side
-that t gets wrong is widened by Hall's transformation (1992), whose skewness is that of the replicates: up to .4,
-beyond which it widens less again, and to twice the width at most. Since this also widens by chance, simulation does
-not ask for one degree of freedom less. `benchmarks/interval_coverage.py` measures what all this promises
-(docs/believe.md).
+A percentile interval from few documents is too narrow, because it treats the spread between documents as known. Here
+the spread is an estimate, so the quantiles are those of Student's t. The degrees of freedom are the effective number of
+documents: ten documents, one of which has half of the cases, are as informative as about four. If documents are skewed,
+the side on which t is too narrow is widened by Hall's transformation (1992) with the skewness of the replicates.
+Skewness is limited to .4, since the transformation widens less again beyond that, and the widening to twice the width.
+Since this also widens by chance, simulation shows that no degree of freedom needs to be subtracted.
+`benchmarks/interval_coverage.py` measures the coverage (docs/believe.md).
 """
 
 from __future__ import annotations
@@ -23,43 +23,47 @@ if TYPE_CHECKING:
 
 Bounds = tuple[np.ndarray, np.ndarray]  # lower and upper
 
-FEWEST = 6  # documents: below that there is neither interval nor p
-FEW = 20  # documents: below that results are marked
-SHARE = (0.0, 1.0)  # where a share can lie
-_SKEWED = 0.4  # skewness up to which Hall's transformation widens the more, the more there is
-_WIDEST = 2.0  # times t: as far as skewness widens
-_STRAIGHT = 1e-6  # skewness below which there is nothing to transform
+FEWEST = 6  # documents: with fewer, there is neither interval nor p
+FEW = 20  # documents: with fewer, results are marked
+SHARE = (0.0, 1.0)  # the limits of a share
+_SKEWED = 0.4  # the largest skewness used: beyond it, Hall's transformation widens less again
+_WIDEST = 2.0  # times t: the largest widening by skewness
+_STRAIGHT = 1e-6  # skewness below which nothing is transformed
 
 
 @dataclass(frozen=True)
 class Support:
-    """The documents that numbers rest on, and how many documents of equal weight would tell as much."""
+    """The documents behind a number, and their effective number: how many documents of equal weight would give as much
+    information.
+    """
 
     documents: Int64[np.ndarray, "*shape"]
     effective: Float64[np.ndarray, "*shape"]
 
     @classmethod
     def of(cls, weights: Float[np.ndarray, "document *shape"]) -> Support:
-        """Documents are counted where their weight (cases, texts, rows) is above 0; the effective number is Kish's."""
+        """The documents whose weight (cases, texts, rows) is above 0, counted; the effective number is Kish's."""
         sizes = np.asarray(weights, dtype=np.float64)
         return cls(np.asarray((sizes > 0).sum(0)), np.asarray(_effective(sizes.sum(0), (sizes**2).sum(0))))
 
     @classmethod
     def alike(cls, documents: int) -> Support:
-        """Documents that all weigh the same."""
+        """Documents of equal weight."""
         return cls.of(np.ones(documents))
 
     @classmethod
     def in_groups(cls, weights: Float[np.ndarray, "group"], documents: int | None) -> Support:
-        """Documents of which groups are resampled with these weights; as many as groups where none were counted."""
+        """Documents whose groups, with these weights, are resampled. If documents were not counted, groups are counted
+        instead.
+        """
         groups = cls.of(weights)
         return groups if documents is None else cls(np.array(documents), groups.effective)
 
     @classmethod
     def drawn(cls, weight: Float64[np.ndarray, "replicate+1 *shape"]) -> Support:
-        """What replicates tell where documents were not counted: their total weight varies by the sum of squared
-        weights. Documents are at least as many as are effective; a total that is always a whole multiple of the data
-        is one document's.
+        """An estimate from replicates, if documents were not counted: the variance of their total weight is the sum of
+        squared weights. There are at least as many documents as the effective number. A total that is always a whole
+        multiple of the data is that of one document.
         """
         with np.errstate(invalid="ignore", divide="ignore"):
             times = weight[1:] / weight[:1]
@@ -69,7 +73,7 @@ class Support:
         return cls(np.ceil(effective - 1e-9).astype(np.int64), effective)
 
     def both(self, other: Support) -> Support:
-        """That of a difference between numbers of the same documents: the lesser of the two."""
+        """The support of a difference between numbers of the same documents: the smaller of the two."""
         return Support(np.minimum(self.documents, other.documents), np.minimum(self.effective, other.effective))
 
     def apart(self, other: Support, variances: tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]) -> Support:
@@ -83,7 +87,7 @@ class Support:
         )
 
     def where(self, chosen: Bool[np.ndarray, "*shape"]) -> Support:
-        """The same, with no document where something is not `chosen`."""
+        """The same support, with no documents wherever `chosen` is False."""
         return Support(np.where(chosen, self.documents, 0), np.where(chosen, self.effective, 0.0))
 
     def __getitem__(self, place: Any) -> Support:
@@ -91,17 +95,17 @@ class Support:
 
     @property
     def usable(self) -> Bool[np.ndarray, "*shape"]:
-        """Whether there is enough for an interval: documents, and no single one that holds nearly everything."""
+        """Whether there are enough documents for an interval, and no single one has nearly all of the weight."""
         return (self.documents >= FEWEST) & (self.effective >= 2)
 
 
 def reason(documents: int, usable: bool = False) -> str:
-    """Why a number of so many documents has no interval; "" where it has one."""
+    """Why a number from `documents` documents has no interval; "" if it has one."""
     if usable:
         return ""
     if documents < FEWEST:
         return f"{documents} document{'s' * (documents != 1)}: intervals and p values need {FEWEST} or more"
-    return "one document holds nearly all cases: it gives no interval"
+    return "one document has nearly all cases, so there is no interval"
 
 
 def interval(
@@ -111,7 +115,7 @@ def interval(
     within: tuple[float | Float64[np.ndarray, "*shape"], float | Float64[np.ndarray, "*shape"]] = (-np.inf, np.inf),
     confidence: float = 0.95,
 ) -> Bounds:
-    """Bounds of a value; NaN where its support is not usable. `within` is where the true value can lie."""
+    """Bounds of a value; NaN if its support is not usable. `within` are the limits of the true value."""
     from scipy.special import stdtrit
 
     error, skewness, usable = _moments(value, replicates, support)
@@ -121,7 +125,7 @@ def interval(
 
 
 def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support) -> Bounds:
-    """Bounds of a share of cases; where replicates do not vary, those of the exact binomial interval."""
+    """Bounds of a share of cases; if replicates do not vary, those of the exact binomial interval."""
     low, high = interval(value, replicates, support, SHARE)
     least = 0.025 ** (1 / np.maximum(support.effective, 1))
     return np.where((value == 1) & (low == 1), least, low), np.where((value == 0) & (high == 0), 1 - least, high)
@@ -130,9 +134,9 @@ def share_interval(value: Float64[np.ndarray, "*shape"], replicates: Float64[np.
 def p_value(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> Float64[np.ndarray, "*shape"]:
-    """The two-sided p of a value against 0: below .05 where the 95 % interval excludes 0.
+    """The two-sided p of a value against 0: below .05 if the 95 % interval excludes 0.
 
-    NaN where support is not usable. Where replicates do not vary, all documents agree: the sign test over documents
+    NaN if the support is not usable. If replicates do not vary, all documents agree, and the sign test over documents
     gives p.
     """
     error, skewness, usable = _moments(value, replicates, support)
@@ -148,7 +152,7 @@ def p_value(
 def _moments(
     value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"], support: Support
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"], Bool[np.ndarray, "*shape"]]:
-    """Standard deviation and bounded skewness of the replicates that have a value, and where they are usable."""
+    """Standard deviation and limited skewness of the finite replicates, and where they are usable."""
     valid = np.isfinite(replicates)
     n = valid.sum(0)
     usable = np.broadcast_to(support.usable, np.shape(value)) & np.isfinite(value) & (n > 1)
@@ -156,13 +160,13 @@ def _moments(
         drawn = replicates - np.where(valid, replicates, 0).sum(0) / n
         drawn[~valid] = 0
         error = np.sqrt((drawn**2).sum(0) / (n - 1))
-        same = error <= 1e-12 * np.abs(value)  # replicates of one same value differ by how their sums are rounded
+        same = error <= 1e-12 * np.abs(value)  # replicates of the same value differ by rounding only
         skewness = np.where(same, 0.0, (drawn**3).sum(0) / n / error**3)
     return np.where(usable, np.where(same, 0.0, error), np.nan), np.where(usable, np.clip(skewness, -_SKEWED, _SKEWED), 0.0), usable
 
 
 def _transformed(t: Float64[np.ndarray, "*shape"], skewness: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """Hall's transformation of a t statistic: what it would be without the skewness of its numerator."""
+    """Hall's transformation of a t statistic, which removes the effect of its numerator's skewness."""
     transformed: Float64[np.ndarray, "*shape"] = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
     return transformed
 

@@ -1,8 +1,9 @@
-"""In which layers something is found: Tenney et al.'s statistics of scores by layer and of weights (METHODS §8.3).
+"""In which layers something is found: Tenney et al.'s statistics of scores by layer and of mixing weights (METHODS
+§8.3).
 
-Scores are those of probes that may use layers 0 to l, with l = 0 (the embeddings) first and the last layer L last;
-weights are those with which one probe mixes layers 0 to L. Leading axes are separate systems: seeds, replicates.
-Missing values are NaN.
+Scores are those of probes that use layers 0 to l, from l = 0 (the embeddings) to the last layer L. Weights are those
+with which one probe mixes layers 0 to L. Leading axes are separate systems, such as seeds or replicates. Missing values
+are NaN.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from headscope.stats.choices import NEGATIVES, Negatives
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
 
-NOTHING = 1e-9  # a gain over all layers that is no gain
+NOTHING = 1e-9  # a total gain below which there is no expected layer
 
 
 def differentials(scores: Float[np.ndarray, "*system layer+1"], negatives: Negatives = "keep") -> Float64[np.ndarray, "*system layer"]:
-    """What each layer from 1 on adds to the score. A layer may take something away: that is kept (as in the paper),
-    or clipped at 0, or a layer adds only what goes beyond the best score so far.
+    """The gain of each layer from 1 on: what it adds to the score. A negative gain is kept (as in the paper) or clipped
+    at 0; with `running_max`, a gain is what exceeds the best score so far.
     """
     if negatives not in NEGATIVES:
-        raise MeasureError(f"negative differences cannot be treated by {negatives!r}", choose_from(negatives, NEGATIVES))
+        raise MeasureError(f"there is no treatment {negatives!r} of negative differences", choose_from(negatives, NEGATIVES))
     values = np.asarray(scores, dtype=np.float64)
     if values.shape[-1] < 2:
         raise MeasureError("there are no scores of two layers to compare", "Give those of the embeddings and of at least one layer")
@@ -37,7 +38,7 @@ def differentials(scores: Float[np.ndarray, "*system layer+1"], negatives: Negat
 
 
 def expected_layer(scores: Float[np.ndarray, "*system layer+1"], negatives: Negatives = "keep") -> Float64[np.ndarray, "*system"]:
-    """The mean layer, weighted by what each adds to the score. With negative differences it may lie outside 1 to L."""
+    """The mean layer, weighted by the gains of layers. With negative gains it can lie outside 1 to L."""
     steps = differentials(scores, negatives)
     total = steps.sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -46,7 +47,7 @@ def expected_layer(scores: Float[np.ndarray, "*system layer+1"], negatives: Nega
 
 
 def trouble(scores: Float[np.ndarray, "layer+1"], negatives: Negatives = "keep") -> str | None:
-    """Why the expected layer of these scores should not be trusted, in words; None if nothing speaks against it."""
+    """Why the expected layer of these scores should not be trusted; None if there is no reason."""
     values = np.asarray(scores, dtype=np.float64)
     steps, layer = differentials(values, negatives), float(expected_layer(values, negatives))
     if not np.isfinite(values).all():
@@ -61,13 +62,13 @@ def trouble(scores: Float[np.ndarray, "layer+1"], negatives: Negatives = "keep")
 
 
 def centre_of_gravity(weights: Float[np.ndarray, "*system layer+1"]) -> Float64[np.ndarray, "*system"]:
-    """The mean layer, weighted by mixing weights, layer 0 among them."""
+    """The mean layer, weighted by mixing weights, including layer 0."""
     values = np.asarray(weights, dtype=np.float64)
     return values @ np.arange(float(values.shape[-1]))
 
 
 def divergence_from_even(weights: Float[np.ndarray, "*system layer"]) -> Float64[np.ndarray, "*system"]:
-    """K: the Kullback-Leibler divergence of weights from even ones, in bits; NaN without weight."""
+    """K: the Kullback-Leibler divergence of weights from even ones, in bits; NaN if there is no weight."""
     values = np.asarray(weights, dtype=np.float64)
     if (values < 0).any():
         raise MeasureError("weights below 0 have no divergence", "Clip them at 0")
@@ -79,12 +80,12 @@ def divergence_from_even(weights: Float[np.ndarray, "*system layer"]) -> Float64
 
 
 def differential_divergence(scores: Float[np.ndarray, "*system layer+1"]) -> Float64[np.ndarray, "*system"]:
-    """K of what layers add to the score: near 0 if all add the same. What a layer takes away counts as 0."""
+    """K of the gains of layers: near 0 if all gain the same. Negative gains count as 0."""
     return divergence_from_even(differentials(scores, "clip"))
 
 
 def shares_of_gain(scores: Float[np.ndarray, "*system layer+1"]) -> Float64[np.ndarray, "*system layer"]:
-    """What each layer adds, as a share of the best layer's gain over the embeddings, as in the paper's figures."""
+    """The gain of each layer, as a share of the best layer's gain over the embeddings, as in the paper's figures."""
     values = np.asarray(scores, dtype=np.float64)
     whole = values.max(-1, keepdims=True) - values[..., :1]
     with np.errstate(invalid="ignore", divide="ignore"):

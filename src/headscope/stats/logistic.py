@@ -1,4 +1,4 @@
-"""Logistic regression by Newton's method: of all features together, or of each feature alone."""
+"""Logistic regression by Newton's method, on all features together or on each feature alone."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
 
 STEPS, SETTLED = 60, 1e-8
-BLOCK = 1 << 14  # rows that are worked on in float64 at a time
-MOST = 35.0  # beyond this, a logit is as good as certain
+BLOCK = 1 << 14  # rows converted to float64 at a time
+MOST = 35.0  # logits are clipped here, where an answer is practically certain
 
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """What a regression learnt: log odds = intercept + x · coefficients."""
+    """A fitted regression: log odds = intercept + x · coefficients."""
 
     coefficients: Float64[np.ndarray, "feature"]
     intercept: float
 
     def logits(self, x: Float[np.ndarray, "n feature"]) -> Float64[np.ndarray, "n"]:
-        """Log odds of each row."""
+        """The log odds of each row."""
         logits: Float64[np.ndarray, "n"] = x @ self.coefficients + self.intercept
         return logits
 
@@ -31,7 +31,9 @@ class LogisticFit:
 def logistic(
     x: Float[np.ndarray, "n feature"], y: Bool[np.ndarray, "n"], penalty: float = 1.0, weights: Float[np.ndarray, "n"] | None = None
 ) -> LogisticFit:
-    """The coefficients of least log loss plus half of `penalty` times their squares; the intercept is free."""
+    """The fit with the least log loss plus half of `penalty` times the squared coefficients. The intercept is not
+    penalised.
+    """
     n, k = x.shape
     share = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     truth = np.asarray(y, dtype=np.float64)
@@ -54,7 +56,7 @@ def logistic(
 def _derivatives(
     x: Float[np.ndarray, "n feature"], truth: Float64[np.ndarray, "n"], share: Float64[np.ndarray, "n"], at: Float64[np.ndarray, "term"]
 ) -> tuple[Float64[np.ndarray, "term"], Float64[np.ndarray, "term term"]]:
-    """Slope and curvature of the sum of log losses; the last term is the intercept."""
+    """Gradient and Hessian of the sum of log losses; the last term is the intercept."""
     slope, curve = np.zeros(len(at)), np.zeros((len(at), len(at)))
     for start in range(0, len(x), BLOCK):
         part = slice(start, start + BLOCK)
@@ -82,7 +84,7 @@ def _loss(
 def one_by_one(
     x: Float[np.ndarray, "n feature"], y: Bool[np.ndarray, "n"], penalty: float = 1.0
 ) -> tuple[Float64[np.ndarray, "feature"], Float64[np.ndarray, "feature"]]:
-    """Slope and intercept of a regression for each feature by itself, all at once."""
+    """Slope and intercept of a separate regression for each feature, all computed at once."""
     truth = np.asarray(y, dtype=np.float64)[:, None]
     slope, base = np.zeros(x.shape[1]), np.full(x.shape[1], _logit(float(truth.sum()), len(truth)))
     for _ in range(STEPS):
@@ -95,7 +97,7 @@ def one_by_one(
         first, second, xx, x1, ones = sums
         first, xx = first + penalty * slope, xx + penalty
         size = np.maximum(xx * ones - x1 * x1, 1e-300)
-        # A step too long overshoots where the classes are all but apart.
+        # Long steps would overshoot if the classes are nearly separable.
         by, base_by = (np.clip(step, -4.0, 4.0) for step in ((ones * first - x1 * second) / size, (xx * second - x1 * first) / size))
         slope, base = slope - by, base - base_by
         if max(np.abs(by).max(), np.abs(base_by).max()) < SETTLED:
@@ -104,7 +106,7 @@ def one_by_one(
 
 
 def log_losses(logits: Float64[np.ndarray, "*shape"], truth: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """What each answer costs, in nats."""
+    """The log loss of each answer, in nats."""
     losses: Float64[np.ndarray, "*shape"] = np.logaddexp(0, logits) - truth * logits
     return losses
 
@@ -115,6 +117,6 @@ def _chance(logits: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shap
 
 
 def _logit(part: float, whole: float) -> float:
-    """The log odds of a share, kept from 0 and 1."""
+    """The log odds of a share, which is kept away from 0 and 1."""
     share = min(max(part / whole, 1e-9), 1 - 1e-9) if whole else 0.5
     return float(np.log(share / (1 - share)))

@@ -1,4 +1,4 @@
-"""A difference between two classes with what else differs held fixed: least squares, and matched pairs."""
+"""The difference between two classes with other variables held fixed: least squares, and matched pairs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from headscope.stats.significance import two_sided
 if TYPE_CHECKING:
     from jaxtyping import Float, Float64
 
-SINGULAR = 1e12  # a condition number: terms that a replicate cannot tell apart
-CALIPER = 0.1  # of the first one's value; or 1, if that is more
+SINGULAR = 1e12  # the condition number from which the terms of a replicate count as collinear
+CALIPER = 0.1  # a share of the first value, but at least 1
 
 
 @dataclass(frozen=True)
 class LeastSquares:
     """Coefficients with standard errors, t and two-sided p: one row per term, one column per column of values.
 
-    `spread` is the standard deviation of what the terms leave, per column of the values: a coefficient divided by it
-    is an effect size.
+    `spread` is the standard deviation of the residuals, per column of values. A coefficient divided by it is an effect
+    size.
     """
 
     coefficients: Float64[np.ndarray, "term *shape"]
@@ -38,10 +38,10 @@ class LeastSquares:
 
 
 def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape"]) -> LeastSquares:
-    """The least-squares fit of every column of values to the design, which holds its own constant if it is to have one.
+    """The least-squares fit of every column of values to the design, which must include a constant if one is wanted.
 
-    Observations with a NaN anywhere are left out of all columns. Everything is NaN, with a reason, where terms
-    cannot be told apart or there are no more observations than terms.
+    Observations with a NaN anywhere are excluded from all columns. Everything is NaN, with a reason, if terms are
+    collinear or there are no more observations than terms.
     """
     terms = np.asarray(design, dtype=np.float64)
     wanted = np.asarray(values, dtype=np.float64)
@@ -76,7 +76,7 @@ def ols_interval(
     replicates: int = 1000,
     seed: int = 0,
 ) -> tuple[Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"], Float64[np.ndarray, "term column"]]:
-    """Bounds and p of the coefficients by the Poisson bootstrap over documents; NaN where there are too few."""
+    """Bounds and p of the coefficients by the Poisson bootstrap over documents; NaN if there are too few documents."""
     units, drawn = document_weights(documents, replicates, seed)
     weights = drawn[units]
     terms, wanted = np.asarray(design, dtype=np.float64), np.asarray(values, dtype=np.float64)
@@ -90,9 +90,10 @@ def ols_interval(
 
 
 def matched(x: Sequence[float], y: Sequence[float], caliper: float = CALIPER) -> list[tuple[int, int]]:
-    """Index pairs (of x, of y), no index twice: each x in turn takes the nearest y left within the caliper.
+    """Index pairs (of x, of y), each index at most once: each x in turn takes the nearest remaining y within the
+    caliper.
 
-    Of two as near the smaller is taken, and of equals the first.
+    Of two equally near values the smaller is taken, and of equal values the first.
     """
     left = sorted((value, place) for place, value in enumerate(y))
     pairs = []

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Resampled:
-    """One quantity on the data, in the first row, and in every replicate, and the documents that give it."""
+    """One quantity on the data (the first row) and in every replicate, with the documents behind it."""
 
-    quantity: str  # as the table of heads names it
+    quantity: str  # its name in the table of heads
     values: Float64[np.ndarray, "replicate+1 item"]
     support: Support
     n: Float64[np.ndarray, "item"]
-    make_interval: Callable[..., Any] = interval  # as the measure's own table does it
-    baseline: Float64[np.ndarray, "replicate+1 item"] | None = None  # what the values are compared with, if the measure knows
+    make_interval: Callable[..., Any] = interval  # the function of the measure's table
+    baseline: Float64[np.ndarray, "replicate+1 item"] | None = None  # what the values are compared with, if the measure has one
 
     def bounds(self) -> Bounds:
         """The 95 % intervals of all items."""
@@ -35,7 +35,7 @@ class Resampled:
 class Interval(NamedTuple):
     """One value per column with its 95 % interval, its p against 0, and its numbers of observations and documents.
 
-    Bounds and p are NaN with too few documents (`stats.inference`).
+    Bounds and p are NaN if there are too few documents (`stats.inference`).
     """
 
     value: Float64[np.ndarray, "*shape"]
@@ -53,7 +53,7 @@ def mean(
     seed: int = 0,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Interval:
-    """The mean over observations for each column, NaN left out; `within` is where the mean can lie."""
+    """The mean over observations for each column, ignoring NaN. `within` are the limits of the mean."""
     sums, counts, names = _by_document(values, documents)
     means = _means(sums, counts, poisson_weights(names, replicates, seed))
     support = Support.of(counts)
@@ -68,7 +68,7 @@ def difference(
     replicates: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """The mean of x minus that of y; a document drawn twice counts twice on both sides. `n` counts both."""
+    """The mean of x minus that of y. A document drawn twice counts twice on both sides. `n` counts both."""
     everything = [*x_documents, *y_documents]
     gap = np.full((len(y_documents), *np.shape(x)[1:]), np.nan), np.full((len(x_documents), *np.shape(x)[1:]), np.nan)
     x_sums, x_counts, names = _by_document(np.concatenate([x, gap[0]]), everything)

@@ -1,6 +1,6 @@
 """Statistics of rows of attention: from maps, from queries and keys without maps, and of even attention.
 
-The columns are those of `core.rows.RowStatistics`. METHODS §19.
+The columns are those of `core.rows.RowSums`. METHODS §19.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Members = Float[torch.Tensor, "batch key group"]
     Lengths = Int[torch.Tensor, "batch"]
 
-BLOCK = 1 << 20  # numbers worked on at a time on a CPU: what is in between stays in the cache
-ROWS = 1 << 26  # numbers of a block of rows of scores where there is no kernel
+BLOCK = 1 << 20  # numbers processed at a time on a CPU, so that intermediate results stay in the cache
+ROWS = 1 << 26  # numbers in a block of rows of scores on other devices, and in the plain form
 
 
 def row_statistics(
@@ -32,12 +32,12 @@ def row_statistics(
     members: Members,
     offsets: Sequence[int],
 ) -> Values:
-    """The statistics of the rows of maps that `rows` says are no padding, and zeros for the others."""
+    """The statistics of the rows of maps; zeros for rows that are padding, where `rows` is False."""
     import torch
 
     plogp, mass, most = spread(weights)
-    # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s: no need to divide the maps.
-    entropy = torch.where(mass != 0, mass.log() - plogp / mass, 0)  # a row of a norm map may hold nothing; NaN stays
+    # For p with sum s, the entropy of p / s is ln s - (sum p ln p) / s, so the maps need not be divided.
+    entropy = torch.where(mass != 0, mass.log() - plogp / mass, 0)  # a row of a norm map can be empty; NaN stays
     columns = [torch.stack([(1 - mass).clamp_min(0), entropy, most], -1), _grouped(weights, members), _diagonals(weights, offsets)]
     return torch.where(rows[:, None, :, None], torch.cat(columns, -1), 0)
 
@@ -48,7 +48,7 @@ def _grouped(weights: Float[torch.Tensor, "batch head query key"], members: Memb
 
 
 def _diagonals(weights: Float[torch.Tensor, "batch head query key"], offsets: Sequence[int]) -> Values:
-    """The weight of each row on the key `offset` positions away, 0 where there is none."""
+    """The weight of each row on the key `offset` positions away; 0 if there is none."""
     columns = weights.new_zeros((*weights.shape[:-1], len(offsets)))
     for number, offset in enumerate(offsets):
         diagonal = weights.diagonal(offset, -2, -1)
@@ -59,7 +59,7 @@ def _diagonals(weights: Float[torch.Tensor, "batch head query key"], offsets: Se
 def spread(
     weights: Float[torch.Tensor, "text *shape key"],
 ) -> tuple[Float[torch.Tensor, "text *shape"], Float[torch.Tensor, "text *shape"], Float[torch.Tensor, "text *shape"]]:
-    """Of each row the sum of p ln p, with 0 ln 0 = 0, the sum and the largest weight."""
+    """For each row the sum of p ln p, with 0 ln 0 = 0, the sum, and the largest weight."""
     if weights.is_cuda and (fast := kernel("rows_cuda")) is not None:
         plogp, mass, most = fast.row_statistics(weights)
         return plogp, mass, most
@@ -81,7 +81,7 @@ def sum_plogp(weights: Float[torch.Tensor, "text *shape key"]) -> Float[torch.Te
 
 
 def seen(reach: Reach, queries: Lengths, keys: Lengths, rows: range, columns: int) -> Bool[torch.Tensor, "batch row column"]:
-    """Which keys each of some rows may attend to: those within reach that are no padding; none if it is padding."""
+    """Which keys the rows can attend to: those within reach that are not padding; none for a row of padding."""
     import torch
 
     row = torch.arange(rows.start, rows.stop, device=keys.device)[:, None]
@@ -104,7 +104,7 @@ def score_statistics(
     offsets: Sequence[int],
 ) -> tuple[Values, Float[torch.Tensor, "batch head query"]]:
     """The statistics of attention between these queries and keys, and the log-sum-exp of each row (0 on padding), by
-    blocks of rows: the plain form, in single precision or in double if the queries are.
+    blocks of rows: the plain form, in double precision if the queries are, else in single.
     """
     import torch
 
@@ -132,8 +132,8 @@ def score_statistics(
 
 
 def score_blocks(scores: AttentionScores, wanted: range | None = None) -> Iterator[tuple[range, Float[torch.Tensor, "batch head row key"]]]:
-    """The weights that scores give to all rows, or to those that are wanted, some rows at a time: e^(score - log of the
-    row), 0 where the key is not seen.
+    """The weights of all rows, or of the `wanted` ones, a block of rows at a time: e^(score - log of the row), 0 where
+    the key is not seen.
     """
     import torch
 
@@ -155,14 +155,14 @@ def score_blocks(scores: AttentionScores, wanted: range | None = None) -> Iterat
 def even_blocks(
     reach: Reach, lengths: tuple[Lengths, Lengths], columns: int
 ) -> Iterator[tuple[range, Float[torch.Tensor, "batch 1 row key"]]]:
-    """The weights of a head that attends evenly to all it can see, some rows at a time."""
+    """The weights of a head that attends evenly to all it can see, a block of rows at a time."""
     for rows in blocks(len(lengths[0]) * columns, range(int(lengths[0].max())), lengths[0].device):
         visible = seen(reach, *lengths, rows, columns)[:, None].float()
         yield rows, visible / visible.sum(-1, keepdim=True).clamp_min(1)
 
 
 def blocks(width: int, rows: range, device: torch.device) -> Iterator[range]:
-    """Rows in blocks that fit into the cache of a CPU, or the memory of another device; a row has `width` numbers."""
+    """Rows in blocks that fit into the cache of a CPU or the memory of another device. A row has `width` numbers."""
     step = max(1, (BLOCK if device.type == "cpu" else ROWS) // max(1, width))
     return (rows[start : start + step] for start in range(0, len(rows), step))
 
@@ -170,7 +170,9 @@ def blocks(width: int, rows: range, device: torch.device) -> Iterator[range]:
 def score_pairs(
     scores: AttentionScores, text: Int[torch.Tensor, "pair"], row: Int[torch.Tensor, "pair"], column: Int[torch.Tensor, "pair"]
 ) -> Float[torch.Tensor, "pair head"]:
-    """The weights that scores give to pairs of a row and a key, some pairs at a time; 0 where the key is not seen."""
+    """The weights of pairs of a row and a key, computed from scores, a block of pairs at a time; 0 where the key is not
+    seen.
+    """
     import torch
 
     heads, size = scores.query.shape[1], scores.query.shape[3]
@@ -199,10 +201,10 @@ def within(reach: Reach, row: Int[torch.Tensor, "*shape"], column: Int[torch.Ten
 def _between(
     members: Members, first: Int[torch.Tensor, "batch query"], last: Int[torch.Tensor, "batch query"], reach: Reach
 ) -> Float[torch.Tensor, "batch query group"]:
-    """How many keys of each group are from `first` up to `last`: all of them, where reach has no limit."""
+    """The number of keys of each group from `first` up to `last`; of all seen keys if reach has no limit."""
     import torch
 
-    if reach == Reach():  # the last key of a text is the last of each of its rows
+    if reach == Reach():  # all rows of a text have the same last key
         inside = torch.arange(members.shape[1], device=members.device) < last[:, :1]
         return (members * inside[..., None]).sum(1, keepdim=True).expand(-1, first.shape[1], -1)
     before = torch.nn.functional.pad(members.cumsum(1), (0, 0, 1, 0))

@@ -1,8 +1,8 @@
 """Scores of a system on a set of examples, kept as sufficient statistics: numbers per example that are summed.
 
-`statistics[..., example, k]` may have any axes in front (heads, layers): each is a separate system. Since a score
-follows from sums, resampling it or restricting it to some examples only repeats the sums, not the predictions. A score
-without a value, such as the accuracy over no example, is NaN.
+`statistics[..., example, k]` can have any leading axes (heads, layers), each of which has separate systems. Since a
+score follows from sums, resampling it or restricting it to some examples repeats only the sums, not the predictions. A
+score without a value, such as the accuracy over no examples, is NaN.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ Better = Literal["higher", "lower"]
 
 
 class Score(ABC):
-    """How a system is scored. `columns` names the statistics of an example; `better` says which way is up."""
+    """How a system is scored. `columns` names the statistics of an example; `better` says whether higher or lower is
+    better.
+    """
 
     name: str
     better: Better = "higher"
-    one_each: bool = False  # whether each example is simply right or wrong, so that McNemar's test applies
+    one_each: bool = False  # whether each example is right or wrong, so that McNemar's test applies
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """What the statistics of an example are, in order."""
+        """The names of an example's statistics, in order."""
 
     @abstractmethod
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
-        """The score that sums of statistics give."""
+        """The score from sums of statistics."""
 
     @property
     def signature(self) -> str:
-        """All that could change the score, in a line."""
+        """Everything that can change the score, in one line."""
         return self.name
 
     def of(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system"]:
@@ -49,11 +51,11 @@ class Score(ABC):
         return self.total(self._checked(statistics).sum(-2))
 
     def each(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system example"]:
-        """What each example is worth by itself, for scores that are means over examples."""
+        """The score of each example alone, for scores that are means over examples."""
         raise MeasureError(f"{self.name} is not a mean over examples, so a t-test does not apply", "Use the paired bootstrap")
 
     def sizes(self, statistics: Float64[np.ndarray, "example k"]) -> Float64[np.ndarray, "example"]:
-        """How much each example weighs in the score."""
+        """The weight of each example in the score."""
         return np.ones(len(statistics))
 
     def resampled(
@@ -62,7 +64,7 @@ class Score(ABC):
         units: Int[np.ndarray, "example"],
         weights: Float[np.ndarray, "unit replicate"],
     ) -> Float64[np.ndarray, "replicate *system"]:
-        """The score of each system where unit u (a document, of which an example is part) counts `weights[u]` times."""
+        """The score of each system if unit u (the document of some examples) counts `weights[u]` times."""
         values = np.moveaxis(self._checked(statistics), -2, 0)
         by_unit = np.zeros((len(weights), *values.shape[1:]))
         np.add.at(by_unit, units, values)
@@ -72,22 +74,22 @@ class Score(ABC):
         values = np.asarray(statistics, dtype=np.float64)
         if values.ndim < 2 or values.shape[-1] != len(self.columns):
             raise MeasureError(
-                f"statistics of shape {values.shape} are not those of {self.name}, which has {len(self.columns)} an example",
+                f"statistics of shape {values.shape} are not those of {self.name}, which has {len(self.columns)} per example",
                 f"Give {', '.join(self.columns)} for each example",
             )
         return values
 
 
 class Means(Score):
-    """A mean over items, of which an example has one or several."""
+    """A mean over items, of which each example has one or several."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The sum over an example's items, and how many they are."""
+        """The sum over an example's items, and their number."""
         return "sum", "count"
 
     def sizes(self, statistics: Float64[np.ndarray, "example k"]) -> Float64[np.ndarray, "example"]:
-        """An example weighs as much as it has items."""
+        """The number of items of each example."""
         return statistics[:, 1]
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
@@ -102,7 +104,9 @@ class Means(Score):
 
 @dataclass(frozen=True)
 class Mean(Means):
-    """A mean over items, such as the loss over predicted pieces, or the share of masked pieces that are found."""
+    """A mean over items, such as the loss over predicted pieces, or the share of masked pieces that are predicted
+    correctly.
+    """
 
     name: str = "mean"
     better: Better = "higher"
@@ -110,20 +114,20 @@ class Mean(Means):
     def statistics(
         self, sums: Float[np.ndarray, "*system example"], counts: Float[np.ndarray, "*#system example"] | float = 1.0
     ) -> Float64[np.ndarray, "*system example 2"]:
-        """Statistics, from each example's sum over its items and their number."""
+        """The statistics of each example, from its sum over its items and their number."""
         totals = np.asarray(sums, dtype=np.float64)
         return np.stack([totals, np.broadcast_to(np.asarray(counts, dtype=np.float64), totals.shape)], -1)
 
 
 @dataclass(frozen=True)
 class Perplexity(Mean):
-    """e to the mean loss in nats. The t-tests compare losses, since perplexities have no mean worth the name."""
+    """e to the mean loss in nats. The t-tests compare losses, since a mean of perplexities is not useful."""
 
     name: str = "perplexity"
     better: Better = "lower"
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
-        """The perplexity over all items; infinite where it is beyond all numbers."""
+        """The perplexity over all items; infinite if it overflows."""
         with np.errstate(over="ignore"):
             perplexity: Float64[np.ndarray, "*system"] = np.exp(super().total(sums))
         return perplexity
@@ -131,7 +135,7 @@ class Perplexity(Mean):
 
 @dataclass(frozen=True)
 class Function(Score):
-    """A score of your own: any function from the statistics of the examples to a number."""
+    """A user-defined score: any function from the statistics of the examples to a number."""
 
     function: Callable[[Float64[np.ndarray, "example k"]], float]
     names: tuple[str, ...]
@@ -140,15 +144,15 @@ class Function(Score):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """As they were named."""
+        """The names given to the statistics."""
         return self.names
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
         """Not supported: the function needs examples."""
-        raise MeasureError(f"{self.name} does not follow from sums of statistics", "Ask for `of` all examples")
+        raise MeasureError(f"{self.name} does not follow from sums of statistics", "Call `of` with all examples")
 
     def of(self, statistics: Float[np.ndarray, "*system example k"]) -> Float64[np.ndarray, "*system"]:
-        """What the function says of each system."""
+        """The value of the function for each system."""
         values = self._checked(statistics)
         flat = values.reshape(-1, *values.shape[-2:])
         return np.array([float(self.function(system)) for system in flat]).reshape(values.shape[:-2])[()]
@@ -159,7 +163,7 @@ class Function(Score):
         units: Int[np.ndarray, "example"],
         weights: Float[np.ndarray, "unit replicate"],
     ) -> Float64[np.ndarray, "replicate *system"]:
-        """The function of the examples, each repeated as often as it was drawn; NaN where none was."""
+        """The function of the examples, each repeated as often as it was drawn; NaN if none was."""
         values = self._checked(statistics)
         scores = np.full((weights.shape[1], *values.shape[:-2]), np.nan)
         for replicate, drawn in enumerate(weights.T[:, units].astype(np.int64)):
@@ -169,14 +173,14 @@ class Function(Score):
 
 
 def ratio(part: Float64[np.ndarray, "*shape"], whole: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """One by the other, NaN where that is 0."""
+    """`part` divided by `whole`; NaN where `whole` is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios: Float64[np.ndarray, "*shape"] = np.where(whole != 0, part / whole, np.nan)[()]
     return ratios
 
 
 def make_score(name: str, classes: int = 2, references: Sequence[Any] = ()) -> Score:
-    """The score of that name. Scores of classifiers need `classes`, those of translations `references`."""
+    """The score with this name. Scores of classifiers need `classes`, those of translations `references`."""
     from headscope.stats.classification import F1, Accuracy, KeyphraseF1, Matthews
     from headscope.stats.translation import Bleu, Chrf
 

@@ -1,9 +1,9 @@
-"""Choosing the best of many entrants without selection bias: pick on some documents, score on others.
+"""Choosing the best of many entrants without selection bias: choose on some documents, score on others.
 
-The best of 288 heads on the sentences they are picked on looks better than it is. Here each fold of the groups of
-documents scores the entrant that is best on all other folds (`crossfit`), and the folds are pooled. What is
-estimated is the score of entrants that are picked so, not that of the best entrant there is: with few cases the pick
-is often another one, and the score is lower.
+The best of 288 heads looks better than it is on the sentences that it is chosen on. Here each fold of the groups of
+documents scores the entrant that is best on all other folds (`crossfit`), and the folds are pooled. The estimate is the
+score of entrants that are chosen in this way, not that of the truly best entrant: with few cases another one is often
+chosen, and the score is lower.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SelectedScore:
     """Right answers and cases by group of documents, and the entrants that gave them: one, or one per fold.
 
-    Where each fold's pick was made on the other folds, `entrants` has the right answers of all entrants, and `fold`
+    If each fold's entrant was chosen on the other folds, `entrants` has the right answers of all entrants, and `fold`
     the fold of each group.
     """
 
@@ -38,11 +38,12 @@ class SelectedScore:
         return float(self.right.sum() / self.n.sum()) if self.n.sum() else float("nan")
 
     def resampled(self, weights: Float64[np.ndarray, "replicate group"]) -> Float64[np.ndarray, "replicate"]:
-        """The share of right answers in each replicate of the groups; NaN where a replicate drew no case.
+        """The share of right answers in each replicate of the groups; NaN if a replicate drew no cases.
 
-        With two folds, each replicate picks again. What varies is how far the picked entrants deviate from their own
-        share in the data, not which entrants they are: two folds that overrate the same entrant pick it for each other,
-        and with fixed picks their errors would seem independent. More folds are too small for that: their picks stay.
+        With two folds, each replicate chooses again. What varies is how far the chosen entrants deviate from their own
+        share in the data, not which entrants they are: two folds that overrate the same entrant choose it for each
+        other, and with fixed choices their errors would seem independent. With more folds, each is too small for that,
+        so the choices stay fixed.
         """
         if self.entrants is None or self.fold is None or len(self.picks) != 2:
             return share(self.right, self.n, weights)
@@ -60,18 +61,24 @@ class SelectedScore:
 
 
 def folds_of(used: Bool[np.ndarray, "group"], folds: int = 2) -> Int[np.ndarray, "group"]:
-    """The fold of each group, from 0: those in use take turns. Few groups make fewer folds."""
+    """The fold of each group, from 0: groups in use are assigned to folds in turn. There are at most as many folds as
+    groups in use.
+    """
     return (np.cumsum(used) - 1) % max(1, min(folds, np.count_nonzero(used)))
 
 
 def in_sample(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False) -> SelectedScore:
-    """The best entrant on all data, scored on the same data. Of equals the first is taken, or the last if `late`."""
+    """The best entrant on all data, scored on the same data. The first of equal ones is chosen, or
+    the last if `late`.
+    """
     pick = int(best_entrant(right.sum(0), late))
     return SelectedScore((pick,), right[:, pick], n)
 
 
 def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entrant"], late: bool = False, folds: int = 2) -> SelectedScore:
-    """Each fold of the groups with cases scored by the entrant that is best on the others; nothing for one group."""
+    """Each fold of the groups with cases, scored by the entrant that is best on the others; empty if there is only one
+    group.
+    """
     picks: list[int] = []
     fold = folds_of(n > 0, folds)
     scored, cases = np.zeros_like(n), np.zeros_like(n)
@@ -85,7 +92,7 @@ def crossfit(n: Int64[np.ndarray, "group"], right: Int64[np.ndarray, "group entr
 def share(
     right: Int64[np.ndarray, "group *shape"], n: Int64[np.ndarray, "group"], weights: Float64[np.ndarray, "replicate group"]
 ) -> Float64[np.ndarray, "replicate *shape"]:
-    """The share of right answers in each replicate of the groups; NaN where a replicate drew no case."""
+    """The share of right answers in each replicate of the groups; NaN if a replicate drew no cases."""
     drawn = weights @ n
     hits = np.tensordot(weights, right, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -94,6 +101,6 @@ def share(
 
 
 def best_entrant(right: Shaped[np.ndarray, "*shape entrant"], late: bool) -> Int[np.ndarray, "*shape"]:
-    """The entrant with the most right answers. Of equals the first is taken, or the last if `late`."""
+    """The entrant with the most right answers. The first of equal ones is chosen, or the last if `late`."""
     best: Int[np.ndarray, "*shape"] = right.shape[-1] - 1 - right[..., ::-1].argmax(-1) if late else right.argmax(-1)
     return best

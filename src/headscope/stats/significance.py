@@ -1,8 +1,7 @@
-"""Tests of a difference between two samples, and corrections for making many (METHODS: shared statistics).
+"""Tests of a difference between two samples, and corrections for multiple testing (METHODS: shared statistics).
 
-Samples are columns: `x[i, ...]` is observation i, and everything after the first axis (layers, classes) is tested on
-its own. NaN is what was not observed: it is left out where it stands, and every result says how many observations it
-rests on.
+Samples are columns: `x[i, ...]` is observation i, and every column after the first axis (layers, classes) is tested
+separately. NaN means not observed: it is ignored in its column, and every result has its number of observations.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ CONSTANT = "no variance"
 class TwoSampleTest:
     """The mean of x minus that of y, with t, its degrees of freedom, the two-sided p and Cohen's d, per column.
 
-    `n_x` and `n_y` are observations, or in a paired test pairs. `reason` says why t is NaN, and is empty where it is
-    not.
+    `n_x` and `n_y` are numbers of observations or, in a paired test, of pairs. `reason` says why t is NaN, and is empty
+    if it is not.
     """
 
     mean_x: Float64[np.ndarray, "*shape"]
@@ -42,7 +41,7 @@ class TwoSampleTest:
     reason: np.ndarray
 
     def columns(self) -> Iterator[dict[str, float | int | str]]:
-        """Each column as plain numbers, in order."""
+        """The result of each column as plain numbers, in order."""
         flat = {field.name: np.ravel(getattr(self, field.name)).tolist() for field in fields(self)}
         for values in zip(*flat.values(), strict=True):
             yield dict(zip(flat, values, strict=True))
@@ -61,7 +60,7 @@ class _Moments:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(valid, values, 0).sum(0) / n
             variance = (np.where(valid, values - mean, 0) ** 2).sum(0) / (n - 1)
-        # Equal numbers vary by nothing, whatever their mean was rounded to.
+        # Equal numbers have no variance, even if their mean is rounded.
         most, least = np.where(valid, values, -np.inf).max(0, initial=-np.inf), np.where(valid, values, np.inf).min(0, initial=np.inf)
         return cls(n, np.where(n > 0, mean, np.nan), np.where(n > 1, np.where(most == least, 0, variance), np.nan))
 
@@ -99,7 +98,7 @@ def paired(x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n *shape"]) -
 
 
 def two_sided(t: Float64[np.ndarray, "*shape"], df: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """The two-sided p of t; never 0, also where it is too small to be written."""
+    """The two-sided p of t; never 0, even if it is too small for a float."""
     from scipy.special import stdtr
 
     p: Float64[np.ndarray, "*shape"] = np.maximum(2 * stdtr(df, -np.abs(t)), np.finfo(np.float64).tiny)
@@ -107,12 +106,14 @@ def two_sided(t: Float64[np.ndarray, "*shape"], df: Float64[np.ndarray, "*shape"
 
 
 def holm(p: Float[np.ndarray, "test"]) -> Float64[np.ndarray, "test"]:
-    """P-values adjusted by Holm's method, which controls the family-wise error rate; NaN was not tested, and stays."""
+    """P-values adjusted by Holm's method, which controls the family-wise error rate. NaN, not tested, stays NaN."""
     return _stepwise(p, down=True)
 
 
 def benjamini_hochberg(p: Float[np.ndarray, "test"]) -> Float64[np.ndarray, "test"]:
-    """P-values adjusted so that the expected share of false alarms among alarms stays below the level; NaN stays."""
+    """P-values adjusted to control the expected share of false positives among positives. NaN, not
+    tested, stays NaN.
+    """
     return _stepwise(p, down=False)
 
 

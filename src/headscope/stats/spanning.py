@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 def prim(
     scores: Float[torch.Tensor, "batch graph node node"], nodes: Bool[torch.Tensor, "batch node"]
 ) -> Int[torch.Tensor, "batch graph node"]:
-    """The tree of greatest total score: for each node the one it was joined to, -1 for the first and for no node.
+    """The maximum spanning trees: for each node the one that it was joined to, -1 for the first node and outside
+    `nodes`.
 
-    Scores are symmetric and not negative. Of equal scores the earlier node is joined first. One step a node, for all
-    graphs at once.
+    Scores are symmetric and not negative. The earlier of nodes with equal scores is joined first. Each step joins one
+    node, in all graphs at once.
     """
     import torch
 
@@ -48,15 +49,15 @@ def prim(
 
 
 def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.ndarray, "node"] | None = None) -> Int64[np.ndarray, "node"]:
-    """The directed tree of greatest total score: for each node its governor, -1 for the root.
+    """The maximum spanning arborescence: for each node its governor, -1 for the root.
 
-    Exactly one node is the root; which one is decided with the rest, and by the score that `roots` gives each node
-    as the root.
+    Exactly one node is the root. It is chosen together with the tree, and `roots` gives the score of each node as the
+    root.
     """
     size = len(scores)
     if size == 0:
         return np.zeros(0, dtype=np.int64)
-    # Node 0 governs the root, at a price so high that it is paid once.
+    # Node 0 governs the root, at a cost so high that it governs only one node.
     weights = np.full((size + 1, size + 1), -np.inf)
     weights[1:, 1:] = scores
     bonus = np.zeros(size) if roots is None else roots
@@ -66,10 +67,10 @@ def arborescence(scores: Float64[np.ndarray, "node node"], roots: Float64[np.nda
 
 
 def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "node"]:
-    """Governors below node 0: every node takes its best governor, and cycles are contracted until there is none.
+    """Governors below node 0: every node takes its best governor, and cycles are contracted until none is left.
 
-    Then cycles are opened again, the last one first. Not by recursion: a text may have more cycles than Python has
-    room for.
+    Then cycles are opened again, the last one first. There is no recursion, since a text can have more cycles than
+    Python's recursion limit.
     """
     contracted: list[tuple[Indices, Indices, Indices, Indices]] = []
     while True:
@@ -84,8 +85,8 @@ def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "no
         new = len(rest)
         small = np.full((new + 1, new + 1), -np.inf)
         small[:new, :new] = weights[np.ix_(rest, rest)]
-        # A node outside may be governed by the best of the cycle; the cycle by whoever gains most by breaking one of
-        # its arcs.
+        # A node outside can be governed by the best node of the cycle; the cycle by the node that gains most by
+        # breaking one of its arcs.
         out = weights[np.ix_(rest, cycle)]
         small[:new, new] = out.max(1)
         gain = weights[np.ix_(cycle, rest)] - weights[cycle, heads[cycle]][:, None]
@@ -103,7 +104,7 @@ def _edmonds(weights: Float64[np.ndarray, "node node"]) -> Int64[np.ndarray, "no
 
 
 def _cycle(heads: Int64[np.ndarray, "node"]) -> Int64[np.ndarray, "member"] | None:
-    state = np.zeros(len(heads), dtype=np.int64)  # the walk that came through, by its start
+    state = np.zeros(len(heads), dtype=np.int64)  # the start of the walk that visited each node
     state[0] = -1
     for start in range(1, len(heads)):
         node = start

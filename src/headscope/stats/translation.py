@@ -1,4 +1,4 @@
-"""BLEU and chrF of many systems at once, from sacrebleu's own statistics of each sentence."""
+"""BLEU and chrF of many systems at once, from sacrebleu's statistics of each sentence."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ References = Sequence[str] | Sequence[Sequence[str]]
 
 
 class _Translation(Score):
-    """A score that compares sentences with references: one a sentence, or several, as a sequence for each sentence."""
+    """A score that compares sentences with references. Each sentence has one reference, or a sequence of several."""
 
     def __init__(self, references: References) -> None:
         if not len(references):
             raise MeasureError(f"there is no reference to measure {self.name} against", "Give a reference for each sentence")
         each = [(reference,) if isinstance(reference, str) else tuple(reference) for reference in references]
         most = max(map(len, each))
-        # sacrebleu wants a stream of references after the other, with None where a sentence has fewer.
+        # sacrebleu expects one stream per reference, with None where a sentence has fewer references.
         self._streams = [[texts[place] if place < len(texts) else None for texts in each] for place in range(most)]
-        self._known: dict[tuple[int, str], list[int]] = {}  # most heads change few sentences
+        self._known: dict[tuple[int, str], list[int]] = {}  # a cache, since most heads change few sentences
 
     @cached_property
     def _metric(self) -> Any:
@@ -43,7 +43,7 @@ class _Translation(Score):
 
     @property
     def signature(self) -> str:
-        """sacrebleu's, with the name: `BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`."""
+        """The name and sacrebleu's signature: `BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`."""
         return f"{self._title}|{self._metric.get_signature()}"
 
     @property
@@ -51,15 +51,16 @@ class _Translation(Score):
     def _title(self) -> str: ...
 
     def statistics(self, sentences: Sequence[str]) -> Float64[np.ndarray, "example k"]:
-        """Statistics, from one system's sentences, in the order of the references."""
+        """The statistics of one system's sentences, which are in the order of the references."""
         if len(sentences) != len(self._streams[0]):
-            raise MeasureError(f"{len(sentences)} sentences are given where there are {len(self._streams[0])} references", "Give as many")
+            raise MeasureError(
+                f"there are {len(sentences)} sentences and {len(self._streams[0])} references", "Give one sentence per reference"
+            )
         metric, rows = self._metric, []
         for number, sentence in enumerate(sentences):
             key = number, sentence
             if key not in self._known:
-                # The statistics are not part of sacrebleu's public interface; a test compares what they add up to with
-                # its own scores.
+                # These statistics are not public in sacrebleu; a test compares the resulting scores with its own.
                 self._known[key] = metric._compute_segment_statistics(metric._preprocess_segment(sentence), metric._ref_cache[number])
             rows.append(self._known[key])
         return np.array(rows, dtype=np.float64).reshape(-1, len(self.columns))
@@ -68,7 +69,7 @@ class _Translation(Score):
 class Bleu(_Translation):
     """BLEU of a corpus, from 0 to 100, with sacrebleu's smoothing (`exp`).
 
-    `tokenize` is sacrebleu's: `13a` for text as it is written, `none` for text that is tokenised already.
+    `tokenize` is sacrebleu's: `13a` for plain text, `none` for text that is already tokenised.
     """
 
     name = "bleu"
@@ -90,11 +91,15 @@ class Bleu(_Translation):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Lengths of the sentence and of the nearest reference, n-grams that match, and all n-grams, by n."""
+        """Lengths of the sentence and of the nearest reference, and the numbers of matching and of
+        all n-grams, by n.
+        """
         return "length", "reference", *(f"{what} {n}" for what in ("matching", "all") for n in range(1, self.ORDER + 1))
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
-        """BLEU from sums: where no n-gram of a length matches, precision is that of 1/2 match, then 1/4, then 1/8."""
+        """BLEU from sums. If no n-gram of a length matches, the precision is that of 1/2 match, then of 1/4, then of
+        1/8.
+        """
         length, reference = sums[..., 0], sums[..., 1]
         matching, every = sums[..., 2 : 2 + self.ORDER], sums[..., 2 + self.ORDER :]
         halved = 0.5 ** np.cumsum((matching == 0) & (every > 0), -1)
@@ -125,12 +130,12 @@ class Chrf(_Translation):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """For each length of characters, then of words: n-grams of the sentence, of the reference, and common ones."""
+        """For each length in characters, then in words: n-grams of the sentence, of the reference, and in both."""
         orders = [*(f"c{n}" for n in range(1, self.ORDER + 1)), *(f"w{n}" for n in range(1, self.words + 1))]
         return tuple(f"{what} {order}" for order in orders for what in ("all", "reference", "matching"))
 
     def total(self, sums: Float64[np.ndarray, "*system k"]) -> Float64[np.ndarray, "*system"]:
-        """The F-score of mean precision and mean recall, over the lengths that both sides have n-grams of."""
+        """The F-score of mean precision and mean recall, over the lengths for which both sides have n-grams."""
         hypothesis, reference, matching = np.moveaxis(sums.reshape(*sums.shape[:-1], -1, 3), -1, 0)
         both = (hypothesis > 0) & (reference > 0)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,1 +1,3 @@
-"""Weights that measures read without whole maps: between words, within sentences, some rows at a time, single pairs."""
+"""Weights that measures read without whole maps: between words, within sentences, by blocks of
+rows, of single pairs.
+"""

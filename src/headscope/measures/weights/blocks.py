@@ -1,6 +1,6 @@
-"""Weights for measures that need no whole maps: some rows at a time, or single pairs of a row and a key.
+"""Weights for measures that need no whole maps: blocks of rows, or single pairs of a row and a key.
 
-They are read from maps where there are maps, and else worked out from scores (METHODS §19).
+They are read from maps if there are maps, and else computed from scores (METHODS §19).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def row_blocks(batch: MapBatch) -> Iterator[tuple[range, Float[torch.Tensor, "batch head row key"]]]:
-    """The weights of all rows, some rows at a time. A batch without maps and scores is one of even attention."""
+    """The weights of all rows, a block of rows at a time. A batch without maps and scores is one of even attention."""
     if batch.maps is not None:
         yield range(batch.queries.width), batch.weights
     elif batch.scores is not None:
@@ -31,7 +31,7 @@ def row_blocks(batch: MapBatch) -> Iterator[tuple[range, Float[torch.Tensor, "ba
 
 
 def rows_that_see(batch: MapBatch) -> Float[torch.Tensor, "batch key"]:
-    """How many rows see each key."""
+    """The number of rows that see each key."""
     import torch
 
     return torch.stack([(weights[:, 0] > 0).sum(1) for _, weights in row_blocks(batch.even())]).sum(0).float()

@@ -1,6 +1,4 @@
-"""What a batch shows of all layers of a kind together: rows of attention, gathered site by site until the last one
-is there.
-"""
+"""Rows of attention from all layers of a kind, gathered site by site for one batch."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ if TYPE_CHECKING:
     import torch
     from jaxtyping import Float, Int64
 
-MOST = {"cpu": 256 << 20, "cuda": 4 << 30}  # bytes of rows that are held; of what takes more, blocks of rows are worked out again
+MOST = {"cpu": 256 << 20, "cuda": 4 << 30}  # the most bytes of rows in memory; beyond that, rows are computed again block by block
 
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Some of the chosen rows, by number, of all heads; beyond `ends` keys they hold no weight."""
+    """Some of the chosen rows, by number, of all heads. Keys from `ends` on have no weight."""
 
     rows: Int64[np.ndarray, "n"]
     ends: Int64[np.ndarray, "n"]
@@ -31,7 +29,7 @@ class RowBlock:
 
 
 class Gathered:
-    """The rows `places` of the texts `texts`, in the order of the texts, from all sites of a kind; smoothed towards
+    """The rows `places` of the texts `texts`, in the order of the texts, from all sites of a kind, smoothed towards
     even attention.
     """
 
@@ -45,7 +43,7 @@ class Gathered:
         self._lengths = batch.keys.lengths.astype(np.int64)
         self._smoothing = smoothing
         self._seen = 0
-        self._ahead = -1  # how many positions ahead of it a row reaches, where scores say so
+        self._ahead = -1  # how many positions ahead a row reaches, if scores are given; else -1
         self._later: list[tuple[Later | AttentionScores, Float[torch.Tensor, "text query key"] | None]] = []
         self._held = self._stack(np.arange(len(texts))) if self._bytes(len(texts)) <= MOST.get(self.device.type, MOST["cpu"]) else None
 
@@ -55,9 +53,11 @@ class Gathered:
         return self._seen == len(self._sites)
 
     def add(self, batch: MapBatch) -> None:
-        """Take the rows of the next site, or, if they would be too many, only remember how to get them."""
+        """Add the rows of the next site or, if all rows together are too large, store only how to
+        compute them again.
+        """
         if batch.index != self._sites[self._seen]:
-            raise ValueError(f"site {batch.index} of a batch came where {self._sites[self._seen]} was due")
+            raise ValueError(f"site {batch.index} of a batch was added in place of site {self._sites[self._seen]}")
         even = batch.even().weights[:, 0] if self._smoothing else None
         if batch.scores is not None:
             self._ahead = max(self._ahead, self._keys if batch.scores.reach.after is None else batch.scores.reach.after)
@@ -70,8 +70,8 @@ class Gathered:
         self._seen += 1
 
     def blocks(self) -> Iterator[RowBlock]:
-        """All rows, in one block if they are held, else in as many as memory asks for: each is a stretch of
-        positions in every text.
+        """All rows: in one block if they are in memory, else in as many as memory requires, each with a range of
+        positions of every text.
         """
         if self._held is not None:
             yield self._block(np.arange(len(self.texts)), self._held)
@@ -94,7 +94,7 @@ class Gathered:
         return rows * sum(self._heads) * self._keys * 4
 
     def _stack(self, rows: Int64[np.ndarray, "n"]) -> RowStack:
-        """Room for some rows."""
+        """An empty stack for some rows."""
         return RowStack(self.texts[rows], self.places[rows], self._heads, self._keys, self.device)
 
     def _put(
@@ -108,8 +108,8 @@ class Gathered:
         stack.put(site, maps, None if even is None else (self._smoothing, even), start)
 
     def _block(self, rows: Int64[np.ndarray, "n"], stack: RowStack) -> RowBlock:
-        """A decoder's early rows are mostly empty: there it pays to see where they end. Scores say how far rows
-        reach.
+        """A block of rows with their ends. If there are scores, these say how far rows reach. Early rows of a decoder
+        are mostly empty, so there it saves time to find their ends.
         """
         lengths = self._lengths[self.texts[rows]]
         if self._ahead >= 0:

@@ -1,4 +1,4 @@
-"""Tokens that look like rare names, told by how they are written and how often: no annotation is needed."""
+"""Tokens that look like rare names, recognised by spelling and frequency, without annotation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_capitalised(form: str) -> bool:
 
 
 def capitalised_names(side: Side) -> Bool[np.ndarray, "batch position"]:
-    """True at capitalised words whose form in lower case is not in the same text, as that of *The* mostly is."""
+    """True at capitalised words whose form in lower case does not occur in the same text. That of *The* mostly does."""
     words = side.chosen("word", IS_WORD)
     kinds = tuple(side.kinds)  # another thread may add more meanwhile
     lower = {form: number for number, form in enumerate(dict.fromkeys(form.lower() for form, _ in kinds))}

@@ -1,4 +1,6 @@
-"""The weights between the words of each sentence, and each word's favourite there, without the rest of the maps."""
+"""The weights between the words of each sentence, and each word's favourites there, without the rest of the maps. A
+word's favourites are the word that it attends to most and the word that attends to it most.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
     from headscope.core.rows import AttentionScores
     from headscope.measures.weights.words import WordIndex
 
-LONGEST = 128  # tokens of a sentence that one program of a GPU looks at
-SIZES = (32, LONGEST)  # tokens: sentences of up to so many are looked at together, and longer ones by powers of 2
+LONGEST = 128  # the most tokens of a sentence that one program of a GPU handles
+SIZES = (32, LONGEST)  # sentences of up to this many tokens are processed together, longer ones by powers of 2
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class SentenceBlock:
 
     text: Int[torch.Tensor, "sentence"]
     first: Int[torch.Tensor, "sentence"]  # the place in the text of the sentence's first token
-    sizes: Int[torch.Tensor, "sentence"]  # how many tokens it has
-    longest: int  # no sentence has more
+    sizes: Int[torch.Tensor, "sentence"]  # the number of its tokens
+    longest: int  # the largest of the sizes
     rows: Int[torch.Tensor, "side sentence word"]
     columns: Int[torch.Tensor, "side sentence word"]
     words: Bool[torch.Tensor, "sentence word"]
@@ -39,20 +41,20 @@ class SentenceBlock:
 
     @cached_property
     def inside(self) -> Bool[torch.Tensor, "sentence position"]:
-        """Whether a sentence has so many tokens."""
+        """Whether each position is within the sentence."""
         import torch
 
         return torch.arange(self.longest, device=self.sizes.device) < self.sizes[:, None]
 
     @cached_property
     def token(self) -> Int[torch.Tensor, "sentence position"]:
-        """The places of tokens in the text; beyond the sentence that of its first token."""
+        """The place in the text of each token; beyond the sentence, that of its first token."""
         import torch
 
         return self.first[:, None] + torch.arange(self.longest, device=self.sizes.device) * self.inside
 
     def put(self, chosen: Int[torch.Tensor, "direction batch head position"], tokens: TokenMaps) -> None:
-        """Write the favourites of the words of these sentences where they belong."""
+        """Write the favourites of the words of these sentences into `chosen`."""
         import torch
 
         if chosen.is_cuda and self.longest <= LONGEST and (fast := kernel("sentences_cuda")) is not None:
@@ -69,10 +71,10 @@ class SentenceBlock:
         chosen[:, self.text[sentence], :, self.place[sentence, word]] = torch.where(picked >= 0, places_of, -1)
 
     def _local(self, tokens: TokenMaps) -> Int[torch.Tensor, "direction sentence head word"]:
-        """The favourites by their numbers in the sentence."""
+        """The favourites, by their numbers in the sentence."""
         if tokens.weights is not None:
             return self._favourites(self._of_maps(tokens.weights), tokens.longest)
-        assert tokens.scores is not None, "there are neither maps nor what they are made of"
+        assert tokens.scores is not None, "there are neither maps nor scores"
         compiled = self._by_kernel(tokens.scores)
         return self._favourites(self._of_scores(tokens.scores), tokens.longest) if compiled is None else compiled
 
@@ -97,7 +99,7 @@ class SentenceBlock:
         return weights.masked_fill(~visible[:, None], 0)
 
     def _by_kernel(self, scores: AttentionScores) -> Int[torch.Tensor, "direction sentence head word"] | None:
-        """As `_favourites`, by a compiled loop on a CPU."""
+        """The result of `_favourites` from a compiled loop on a CPU; None if there is none."""
         import torch
 
         fast = kernel("sentences_cpu") if scores.query.device.type == "cpu" else None
@@ -111,7 +113,9 @@ class SentenceBlock:
     def _favourites(
         self, weights: Float[torch.Tensor, "sentence head row column"], longest: int
     ) -> Int[torch.Tensor, "direction sentence head word"]:
-        """The word each attends to most, and the one that attends to it most, among the others; -1 if none does."""
+        """For each word, the other word that it attends to most and the one that attends to it most; -1 if there is no
+        weight.
+        """
         import torch
 
         others = self.words[:, :, None] & self.words[:, None, :] & ~torch.eye(self.words.shape[1], dtype=torch.bool, device=weights.device)
@@ -122,7 +126,9 @@ class SentenceBlock:
     def _between_words(
         self, weights: Float[torch.Tensor, "sentence head row column"], longest: int
     ) -> Float[torch.Tensor, "sentence head word word"]:
-        """Means over the tokens of attending words of the sums over those of the words attended to."""
+        """For each pair of words, the mean over the tokens of the attending word of the sum over those of the word
+        attended to.
+        """
         import torch
 
         if weights.is_cuda and (fast := kernel("words_cuda")) is not None:
@@ -136,7 +142,7 @@ class SentenceBlock:
 
 @dataclass(frozen=True)
 class SentenceLayout:
-    """Where some sentences are, whatever their attention: as in `SentenceBlock`, by word and token."""
+    """The places of some sentences, independent of attention, with the fields of `SentenceBlock`."""
 
     text: Int[torch.Tensor, "sentence"]
     first: Int[torch.Tensor, "sentence"]
@@ -146,16 +152,14 @@ class SentenceLayout:
     place: Int[torch.Tensor, "sentence word"]
 
     def block(self, tokens: TokenMaps) -> SentenceBlock:
-        """The sentences with the tokens of their words, which attend and are attended to."""
+        """The sentences with the tokens of their words as rows and as columns."""
         bounds = (side[:, self.text[:, None], self.place] - self.first[:, None] for side in (tokens.rows, tokens.columns))
         rows, columns = ((side * self.words).contiguous() for side in bounds)
         return SentenceBlock(self.text, self.first, self.sizes, self.longest, rows, columns, self.words, self.place, self.words.sum(1))
 
 
 def sentence_layouts(words: WordIndex, places: Int[np.ndarray, "side batch word"], device: torch.device) -> list[SentenceLayout]:
-    """The sentences of a batch, those of about one length together. `places` are the tokens of words that are attended
-    to.
-    """
+    """The sentences of a batch, grouped by length. `places` are the tokens of words that are attended to."""
     first_token, after_token = (side[words.text, words.place] for side in places)
     first_word, after = words.bounds()
     starts = np.flatnonzero(first_word == np.arange(len(first_word)))  # the first word of each sentence

@@ -1,4 +1,4 @@
-"""The annotated words of a batch of word-level maps as flat tensors: what head-as-classifier measures ask about."""
+"""The annotated words of a batch of word-level maps as flat tensors, for measures of heads as classifiers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordIndex:
-    """All N words of a batch in one row. `text` and `place` say where each stands in the maps."""
+    """All N words of a batch in one sequence. `text` and `place` are their places in the maps."""
 
     text: Int[np.ndarray, "n"]
     place: Int[np.ndarray, "n"]
@@ -32,7 +32,7 @@ class WordIndex:
         text, place = side.chosen("word", IS_WORD).nonzero()
         counts = np.bincount(text, minlength=len(side.texts))
         if [len(annotation.words) for annotation in side.texts] != counts.tolist():
-            raise ValueError("the annotation has other words than the maps")
+            raise ValueError("the words of the annotation are not those of the maps")
         first = np.concatenate([[0], np.cumsum(counts)[:-1]])
         sentence = np.concatenate([annotation.sentence_of for annotation in side.texts])
         return cls(text, place, first, sentence)
@@ -41,7 +41,7 @@ class WordIndex:
         return len(self.text)
 
     def bounds(self) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
-        """For each word the number of the first word of its sentence, and of the first one after it."""
+        """For each word, the numbers of the first word of its sentence and of the first word after it."""
         new = np.ones(len(self), dtype=bool)
         new[1:] = (self.sentence[1:] != self.sentence[:-1]) | (self.text[1:] != self.text[:-1])
         edges = np.append(np.flatnonzero(new), len(self))
@@ -49,7 +49,7 @@ class WordIndex:
         return edges[which], edges[which + 1]
 
     def same_sentence(self, width: int) -> Bool[np.ndarray, "batch width width"]:
-        """For each position that is a word, those of the other words of its sentence."""
+        """For each position that is a word, True at the other words of its sentence."""
         sentence_at = np.full((len(self.first), width), -1)
         sentence_at[self.text, self.place] = self.sentence
         allowed: Bool[np.ndarray, "batch width width"] = (sentence_at[:, :, None] == sentence_at[:, None, :]) & (sentence_at >= 0)[
@@ -60,9 +60,8 @@ class WordIndex:
 
 
 def trees_of(side: Side) -> tuple[Int[np.ndarray, "tree n"], Int[np.ndarray, "tree n"]]:
-    """The tags of all words of a batch, by their numbers, and their governors, by their numbers in their texts: first
-    in their own tree, then in those of each draw of the control. Where a text has fewer trees, nothing is said of its
-    words.
+    """The tags of all words of a batch, by number, and their governors, by number within the text: first in their own
+    tree, then in each draw of the control. If a text has fewer trees, the missing ones have no annotation.
     """
     count = max(len(annotation.trees) for annotation in side.texts)
     trees = [annotation.trees.filled(count) for annotation in side.texts]
@@ -72,10 +71,10 @@ def trees_of(side: Side) -> tuple[Int[np.ndarray, "tree n"], Int[np.ndarray, "tr
 def favourites(
     batch: MapBatch, text: Int[torch.Tensor, "n"], place: Int[torch.Tensor, "n"], allowed: Bool[torch.Tensor, "n position"]
 ) -> Int[torch.Tensor, "direction n head"]:
-    """The position each word attends to most, and the one that attends to it most, among the `allowed`; -1 if none has
-    any weight.
+    """The position that each word attends to most and the one that attends to it most, among the `allowed`; -1 if none
+    of these has any weight.
 
-    Of equal weights the first position wins.
+    The first of equal weights wins.
     """
     import torch
 
@@ -84,11 +83,10 @@ def favourites(
 
 
 class SentenceIndex:
-    """Where the sentences of a batch are, so that every word's favourites in its sentence can be found, for all words
-    at once.
+    """The places of a batch's sentences, used to find the favourites of all words in their sentences at once.
 
-    `further` are positions that every word of their text may pick, too, such as special tokens. `places` are the tokens
-    of words; where they are given, sentences are laid out for a GPU at once, not when its attention is there.
+    `further` are positions that every word of their text can also pick, such as special tokens. `places` are the tokens
+    of words; if given, sentences are laid out for a GPU on creation, not when its attention arrives.
     """
 
     def __init__(
@@ -104,7 +102,7 @@ class SentenceIndex:
         self._blocks: list[SentenceBlock] | None = None
 
     def favourites(self, batch: MapBatch) -> Int[torch.Tensor, "direction batch head position"]:
-        """As `favourites`, with the other words of the sentence allowed, and what is further allowed."""
+        """The result of `favourites`, with the other words of the sentence and the `further` positions allowed."""
         import torch
 
         if batch.tokens is not None and self._further is None and (batch.tokens.weights is None or batch.tokens.rows.is_cuda):
@@ -121,7 +119,9 @@ class SentenceIndex:
         return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
 
     def _by_sentence(self, tokens: TokenMaps) -> Int[torch.Tensor, "direction batch head position"]:
-        """From the weights within each sentence alone: sentences of about one length are looked at together."""
+        """The favourites from the weights within each sentence alone; sentences of similar length are processed
+        together.
+        """
         if self._blocks is None:
             layouts = self._layouts or sentence_layouts(self._words, tokens.places, self._device)
             self._blocks = [layout.block(tokens) for layout in layouts]
@@ -142,7 +142,9 @@ class SentenceIndex:
 
     @cached_property
     def _ranges(self) -> tuple[Int[np.ndarray, "batch position"], Int[np.ndarray, "side batch position"]]:
-        """The sentence of each position, -1 if it is no word, and from which position to which that reaches."""
+        """The sentence of each position, -1 if it is not a word, and the first position of that sentence and the first
+        after it.
+        """
         words = self._words
         sentence = np.full((len(words.first), self._width), -1, dtype=np.int64)
         sentence[words.text, words.place] = words.sentence
