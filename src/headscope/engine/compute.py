@@ -31,7 +31,7 @@ from headscope.models.capture import Finite, NotFiniteError
 from headscope.models.fused import OtherMask, Reaches
 from headscope.models.maps.base import AttentionMaps
 from headscope.models.model import Model
-from headscope.stats.bootstrap import poisson_weights
+from headscope.stats.bootstrap import document_weights, poisson_weights
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
@@ -200,8 +200,8 @@ class ShardRunner:
     def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None) -> BatchView:
         with timing("bootstrap: weights of documents"):
             weighed = any(measure.weighs_texts for own in measures.values() for measure in own)
-            replicates = poisson_weights([text.document for text in batch], self._replicates if weighed else 0, self._seed)
-        view = BatchView(batch, self._word_rows, replicates, self._forms)
+            document, weights = document_weights([text.document for text in batch], self._replicates if weighed else 0, self._seed)
+        view = BatchView(batch, self._word_rows, weights[document], self._forms)
         return view.made_ready(self.plan, measures, self.model.device, needs)
 
     def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:

@@ -45,8 +45,8 @@ class _Seen:
 
 
 class _PendingTexts:
-    """The values of texts that are not yet added to a state. One product over texts adds them for all replicates,
-    quantities and heads, on the device of the sums.
+    """The values of texts that are not yet added to a state. They are summed by document; then one product over
+    documents adds them for all replicates, quantities and heads, on the device of the sums.
     """
 
     def __init__(self, average: Average, layout: HeadLayout) -> None:
@@ -54,8 +54,9 @@ class _PendingTexts:
         self._sums: list[Sums] = []
         self._rows: list[Float64[np.ndarray, "text quantity site"]] = []
         self._even: list[Float[torch.Tensor, "text quantity site"]] = []
-        self._replicates: list[Float64[np.ndarray, "text replicate"]] = []
-        self._documents: list[str] = []
+        self._numbers: dict[str, int] = {}  # of documents
+        self._document: list[Int64[np.ndarray, "text"]] = []
+        self._replicates: list[Float64[np.ndarray, "document replicate"]] = []
         self._slices: list[Int64[np.ndarray, "text"]] = []
 
     def add(self, batch: MapBatch, seen: Sequence[_Seen]) -> None:
@@ -65,32 +66,40 @@ class _PendingTexts:
         self._sums.append(torch.cat([site.sums for site in seen], -1))
         self._rows.append(np.stack([site.rows for site in seen], -1))
         self._even.append(torch.stack([site.even for site in seen], -1))
-        self._replicates.append(batch.replicates)
-        self._documents += batch.documents
+        known = len(self._numbers)
+        document = np.array([self._numbers.setdefault(name, len(self._numbers)) for name in batch.documents], dtype=np.int64)
+        numbers, first = np.unique(document, return_index=True)
+        self._document.append(document)
+        self._replicates.append(batch.replicates[first[numbers >= known]])
         self._slices.append(batch.slices)
 
     def settle(self, state: State) -> None:
         """Add the values to the sums of a state and of its parts."""
         import torch
 
-        rows, replicates = np.concatenate(self._rows), np.concatenate(self._replicates)
+        rows, document, replicates = (np.concatenate(parts) for parts in (self._rows, self._document, self._replicates))
         present = np.where(rows > 0, 1.0 if self._average == "example" else rows, 0.0)
         sums = torch.cat(self._sums)
         if sums.device.type == "mps":  # MPS has no float64
             sums = sums.cpu()
         site_of = torch.from_numpy(self._layout.site_of()).to(sums.device)
         factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
-        weights = torch.from_numpy(np.ascontiguousarray(replicates.T)).to(sums.device)
         shown = (sums.double() * factors).flatten(1)  # [text, quantity * head]
         even = torch.cat(self._even).cpu().double().numpy() / np.maximum(rows, 1) * present
-        documents = _by_document(self._documents, self._layout, present)
+        support, keys = _support(self._layout, present), keys_of(list(self._numbers))
         for part, texts in state.split(np.concatenate(self._slices)):
-            chosen = texts if isinstance(texts, slice) else torch.from_numpy(texts).to(sums.device)
-            added = weights[:, chosen] @ shown[chosen]
-            part["sum"][:] += added.cpu().numpy().reshape(part["sum"].shape)
-            part["weight"][:] += _over_texts(replicates[texts], present[texts])
-            part["even"][:] += _over_texts(replicates[texts], even[texts])
-            part.add("documents", documents[texts])
+            own = document[texts]
+            order = np.arange(len(document))[texts][np.argsort(own, kind="stable")]
+            numbers, starts, lengths = np.unique(document[order], return_index=True, return_counts=True)
+            drawn = replicates[numbers]
+            weights = torch.from_numpy(np.ascontiguousarray(drawn.T)).to(sums.device)
+            by_document = torch.segment_reduce(
+                shown[torch.from_numpy(order).to(sums.device)], "sum", lengths=torch.from_numpy(lengths).to(sums.device), axis=0
+            )
+            part["sum"][:] += (weights @ by_document).cpu().numpy().reshape(part["sum"].shape)
+            part["weight"][:] += _over_documents(drawn, np.add.reduceat(present[order], starts))
+            part["even"][:] += _over_documents(drawn, np.add.reduceat(even[order], starts))
+            part.add("documents", np.column_stack([keys[numbers], np.add.reduceat(support[order], starts)]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,16 +301,14 @@ def row_sums(batch: MapBatch, needs: RowNeeds) -> RowSums:
     return RowSums.of(needs, values, batch.queries.row_groups(needs, batch.device))
 
 
-def _over_texts(
-    replicates: Float64[np.ndarray, "text replicate"], present: Float64[np.ndarray, "text quantity site"]
+def _over_documents(
+    replicates: Float64[np.ndarray, "document replicate"], values: Float64[np.ndarray, "document quantity site"]
 ) -> Float64[np.ndarray, "replicate quantity site"]:
-    """The product of weights and values, summed over texts. Sites mostly agree on what is present, so one product
-    usually serves for all.
-    """
-    first = present[..., :1]
-    if (present == first).all():
-        present = first
-    found: Float64[np.ndarray, "replicate quantity site"] = np.einsum("tr,tqs->rqs", replicates, present, optimize=True)
+    """The product over documents. Sites mostly agree, so that one product often serves for all."""
+    first = values[..., :1]
+    if (values == first).all():
+        values = first
+    found: Float64[np.ndarray, "replicate quantity site"] = np.einsum("tr,tqs->rqs", replicates, values, optimize=True)
     return found
 
 
@@ -326,17 +333,14 @@ def _drawn_even(state: State) -> Float64[np.ndarray, "replicate quantity site"]:
     return np.broadcast_to(drawn, weight.shape)
 
 
-def _by_document(
-    documents: Sequence[str], layout: HeadLayout, present: Float64[np.ndarray, "text quantity site"]
-) -> Int64[np.ndarray, "text column"]:
-    """For each text the key of its document, and its weight in each quantity and kind: that of the site with the
-    largest weight.
-    """
+def _support(layout: HeadLayout, present: Float64[np.ndarray, "text quantity site"]) -> Int64[np.ndarray, "text column"]:
+    """The weight of each text in each quantity and kind: that of the site with the largest weight."""
     sites: dict[str, list[int]] = {}
     for number, site in enumerate(layout.sites):
         sites.setdefault(site.kind, []).append(number)
     weight = np.stack([present[:, :, own].max(-1) for own in sites.values()], -1).reshape(len(present), -1)
-    return np.column_stack([keys_of(documents), np.rint(weight).astype(np.int64)])
+    rounded: Int64[np.ndarray, "text column"] = np.rint(weight).astype(np.int64)
+    return rounded
 
 
 def support_of(state: State, layout: HeadLayout) -> Support:
