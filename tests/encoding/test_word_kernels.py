@@ -123,4 +123,4 @@ def test_right_answers_counted_one_by_one(seed: int) -> None:
         for direction in range(2):
             for head in range(2):
                 expected[cell[case], direction, head] += chosen[direction, text[case], head, word[case]] == answer[case]
-    assert_array_equal(words_cpu.count_right(chosen, text, word, answer, cell, 5, 1), expected)
+    assert_array_equal(words_cpu.count_right(chosen, text, word, answer, cell, 5), expected)

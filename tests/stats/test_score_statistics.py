@@ -62,7 +62,7 @@ def test_the_plain_form_is_what_loops_give(reach: Reach, block: int, monkeypatch
 
 
 @pytest.mark.parametrize("reach", REACHES, ids=str)
-@pytest.mark.parametrize("cache", [100, 4000, 1 << 19])
+@pytest.mark.parametrize("cache", [100, 4000, 1 << 20])
 @pytest.mark.parametrize("size", [(3, 37, 37), (1, 1500, 1500), (2, 1, 1)])
 def test_the_cpu_kernel_gives_what_heads_give_and_the_plain_statistics(
     reach: Reach, cache: int, size: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
@@ -75,7 +75,8 @@ def test_the_cpu_kernel_gives_what_heads_give_and_the_plain_statistics(
     expected, expected_logs = score_statistics(query.double(), key.double(), 0.3, reach, (rows, keys), groups.double(), OFFSETS)
     torch.testing.assert_close(logs.double(), expected_logs, rtol=1e-6, atol=1e-5)
     torch.testing.assert_close(values[..., 1].double(), expected[..., 1], rtol=0, atol=1e-5)
-    torch.testing.assert_close(values.double()[..., 2:], expected[..., 2:], rtol=0, atol=2e-6)
+    atol = 1e-6 if size[2] < 1000 else 3e-6  # sums of 1,500 weights in single precision, in blocks
+    torch.testing.assert_close(values.double()[..., 2:], expected[..., 2:], rtol=0, atol=atol)
     assert not values[..., 0].any()
     visible = torch.arange(size[2])[None, None] < keys[:, None, None]
     gap = torch.arange(size[2]) - torch.arange(size[1])[:, None]

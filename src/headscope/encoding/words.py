@@ -140,7 +140,7 @@ def _compiled(
         return found
     if weights.device.type == "cpu" and weights.dtype == torch.float32 and (fast := kernel("words_cpu")) is not None:
         arrays = (weights.contiguous().numpy(), attending.numpy(), keys.bounds.numpy())
-        return torch.from_numpy(fast.word_map(*arrays, torch.get_num_threads()))
+        return torch.from_numpy(fast.word_map(*arrays))
     return None
 
 

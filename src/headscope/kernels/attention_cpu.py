@@ -1,8 +1,9 @@
 """Attention and statistics of its rows on a CPU, without maps: a compiled loop.
 
 Scores are computed by matrix products, in blocks of rows that stay in the cache. One loop then turns each row into
-weights and sums its statistics (METHODS §19). The exponential is split into a power of 2 and a polynomial, so that the
-compiler can vectorise over keys.
+weights and sums its statistics (METHODS §19). A second matrix product gives the outputs of the heads and, since the
+members of groups stand beside the values, the weight on each group. The exponential is split into a power of 2 and a
+polynomial, and the largest score is found by comparing integers, so that the compiler can vectorise over keys.
 """
 
 from __future__ import annotations
@@ -12,22 +13,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numba import prange
 
-from headscope.kernels.compiling import careful, using
+from headscope.kernels.compiling import careful, in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jaxtyping import Float, Float32, Int64
 
-CACHE = 1 << 19  # numbers of a block of scores
+CACHE = 1 << 20  # numbers of a block of scores
 KEYS = 1024  # of a row, whose sums are in single precision
+SUMMED = 256  # keys that one matrix product sums: a longer sum makes the weight on a group less exact
 NO_LIMIT = 1 << 40
 # 2^f for f from -1/2 to 1/2, fitted by least squares at Chebyshev nodes: good to 2e-8.
 C0, C1, C2, C3, C4, C5, C6 = (np.float32(c) for c in (1.0, 0.6931472, 0.24022651, 0.055503294, 0.0096181291, 0.0013398875, 0.00015414552))
 BIAS, MANTISSA = np.int32(127), np.int32(23)
 HALF, LEAST, _ZERO = np.float32(0.5), np.float32(-126), np.float32(0)
+_SIGN, _REST, _LOWEST = np.int32(31), np.int32(0x7FFFFFFF), np.int32(-(1 << 31))
 _LN2 = math.log(2)
 
 
@@ -52,11 +54,11 @@ def attend(
     query, key, value = query.float(), key.float(), value.float()
     (texts, heads, rows, _), keys = query.shape, key.shape[2]
     before, after = (NO_LIMIT if limit is None else limit for limit in reach)
-    starts, places = _lists(members)
     counts = tuple(length.numpy() for length in lengths)
     numbers = np.array(offsets, dtype=np.int64)
-    output = query.new_empty((texts, rows, heads, value.shape[-1]))
-    statistics = query.new_empty((texts, heads, rows, 3 + members.shape[-1] + len(offsets)))
+    groups, size = members.shape[-1], value.shape[-1]
+    output = query.new_empty((texts, rows, heads, size))
+    statistics = query.new_empty((texts, heads, rows, 3 + groups + len(offsets)))
     logs = query.new_empty((texts, heads, rows))
     together = max(1, CACHE // (heads * rows * keys))  # texts
     step = rows if heads * rows * keys <= 2 * CACHE else max(16, CACHE // (heads * keys))
@@ -64,22 +66,24 @@ def attend(
     factor = np.float32(scale / _LN2)
     for first in range(0, texts, together):
         part = slice(first, min(texts, first + together))
-        own = [_repeated(tensor[part], heads) for tensor in (key, value)]
+        transposed = _repeated(key[part], heads).transpose(-1, -2)
+        chosen = members[part, None].expand(-1, heads, -1, -1)
+        summed = torch.cat([_repeated(value[part], heads), chosen], -1)
         for start in range(0, rows, step):
             stop = min(rows, start + step)
             low, high = max(0, start - before), min(keys, stop + after)  # keys that none of these rows sees are skipped
-            size = (part.stop - part.start, heads, stop - start, max(0, high - low))
-            scores = buffer[: math.prod(size)].view(size)
-            torch.matmul(query[part, :, start:stop], own[0][:, :, low:high].transpose(-1, -2), out=scores)
+            shape = (part.stop - part.start, heads, stop - start, max(0, high - low))
+            scores = buffer[: math.prod(shape)].view(shape)
+            torch.matmul(query[part, :, start:stop], transposed[..., low:high], out=scores)
             block = statistics[part, :, start:stop]
-            inverse = np.empty(size[:3], np.float32)
-            with using(torch.get_num_threads()):
-                _rows(
-                    *(scores.numpy(), factor, start, low, before, after, counts[0][part], counts[1][part]),
-                    *(starts[part], places, numbers, block.numpy(), inverse, logs[part, :, start:stop].numpy()),
-                )
-            given = torch.matmul(scores, own[1][:, :, low:high]).mul_(torch.from_numpy(inverse)[..., None])
-            output[part, start:stop] = given.transpose(1, 2)
+            inverse = query.new_empty(shape[:3])
+            in_threads(
+                *(_rows, shape[0] * heads, scores.numpy(), factor, start, low, before, after, counts[0][part], counts[1][part]),
+                *(groups, numbers, block.numpy(), inverse.numpy(), logs[part, :, start:stop].numpy()),
+            )
+            sums = _product(scores, summed[:, :, low:high]).mul_(inverse[..., None])
+            output[part, start:stop] = sums[..., :size].transpose(1, 2)
+            block[..., 3 : 3 + groups] = sums[..., size:]
     return output.to(dtype), statistics, logs
 
 
@@ -88,12 +92,15 @@ def _repeated(tensor: Float[torch.Tensor, "text kv_head key d"], heads: int) -> 
     return tensor if tensor.shape[1] == heads else tensor.repeat_interleave(heads // tensor.shape[1], 1)
 
 
-def _lists(members: Float[torch.Tensor, "text key group"]) -> tuple[Int64[np.ndarray, "text group+1"], Int64[np.ndarray, "n"]]:
-    """The keys of each group of each text, one list after the other, and where each begins."""
-    chosen = members.numpy().transpose(0, 2, 1) > 0
-    ends = np.cumsum(chosen.sum(-1).ravel()).reshape(chosen.shape[:2])
-    first = np.concatenate([[0], ends[:-1, -1]])[:, None] if chosen.shape[1] else np.zeros((len(chosen), 1), np.int64)
-    return np.concatenate([first, ends], 1).astype(np.int64), chosen.nonzero()[2].astype(np.int64)
+def _product(
+    weights: Float[torch.Tensor, "text head row key"], columns: Float[torch.Tensor, "text head key column"]
+) -> Float[torch.Tensor, "text head row column"]:
+    """The matrix product, as a sum of products over few keys each."""
+    sums = torch.matmul(weights[..., :SUMMED], columns[..., :SUMMED, :])
+    for start in range(SUMMED, weights.shape[-1], SUMMED):
+        part = slice(start, start + SUMMED)
+        sums += torch.matmul(weights[..., part], columns[..., part, :])
+    return sums
 
 
 @careful
@@ -106,23 +113,24 @@ def _rows(
     after: int,
     queries: Int64[np.ndarray, "text"],
     keys: Int64[np.ndarray, "text"],
-    starts: Int64[np.ndarray, "text group+1"],
-    places: Int64[np.ndarray, "n"],
+    groups: int,
     offsets: Int64[np.ndarray, "offset"],
     out: Float32[np.ndarray, "text head row statistic"],
     inverse: Float32[np.ndarray, "text head row"],
     logs: Float32[np.ndarray, "text head row"],
+    begin: int,
+    end: int,
 ) -> None:
-    """Turn scores into exp(score - largest score of the row), in place, and write the statistics of each row and the
-    factor that normalises its weights. A score that is not finite makes its row's statistics NaN.
+    """Turn scores into exp(score - largest score of the row), in place, and write the statistics of each row, except
+    those of groups, and the factor that normalises its weights. A score that is not finite makes them NaN.
     """
-    texts, heads, rows, width = scores.shape
-    groups = starts.shape[1] - 1
-    for number in prange(texts * heads):
+    heads, rows, width = scores.shape[1:]
+    integers = scores.view(np.int32)
+    power = np.empty(KEYS, np.float32)
+    bits = power.view(np.int32)
+    exponent = np.empty(KEYS, np.float32)
+    for number in range(begin, end):
         text, head = number // heads, number % heads
-        power = np.empty(KEYS, np.float32)
-        bits = power.view(np.int32)
-        exponent = np.empty(KEYS, np.float32)
         for row in range(rows):
             line = scores[text, head, row]
             place = first_row + row
@@ -135,11 +143,14 @@ def _rows(
                 logs[text, head, row] = 0
                 continue
             visible = line[low:high]
-            most = visible[0]
+            ordered = integers[text, head, row, low:high]
             check = _ZERO
-            for k in range(len(visible)):
-                most = max(most, visible[k])
+            largest = _LOWEST
+            for k in range(len(visible)):  # integers with the same bits have the same order if those of negative scores are flipped
+                largest = max(largest, ordered[k] ^ ((ordered[k] >> _SIGN) & _REST))
                 check += visible[k]
+            bits[0] = largest ^ ((largest >> _SIGN) & _REST)
+            most = power[0]
             total = 0.0
             weighted = 0.0
             for start in range(0, len(visible), KEYS):
@@ -159,24 +170,16 @@ def _rows(
                     products += e * x
                 total += float(sums)
                 weighted += float(products)
-            share = 1.0 / total
+            share = 1.0 / total if math.isfinite(check) else np.nan
+            log = math.log2(total)
             inverse[text, head, row] = share
-            logs[text, head, row] = _LN2 * (math.log2(total) + most * factor)
+            logs[text, head, row] = _LN2 * (log + most * factor)
             statistics = out[text, head, row]
-            statistics[0] = 0
-            statistics[1] = _LN2 * (math.log2(total) - weighted * share)
+            statistics[0] = share * _ZERO  # no sink takes a share; NaN if the row is
+            statistics[1] = _LN2 * (log - weighted * share)
             statistics[2] = share
-            for group in range(groups):
-                mass = _ZERO
-                for at in range(starts[text, group], starts[text, group + 1]):
-                    k = places[at] - first_key
-                    if low <= k < high:
-                        mass += line[k]
-                statistics[3 + group] = mass * share
             for at in range(len(offsets)):
                 k = place + offsets[at] - first_key
                 statistics[3 + groups + at] = line[k] * share if low <= k < high else 0.0
-            if not math.isfinite(check):
-                statistics[:] = np.nan
             line[:low] = 0
             line[high:] = 0

@@ -1,62 +1,62 @@
-"""Options with which numba compiles loops, and the number of threads they use."""
+"""How loops are compiled with numba, and run in several threads.
+
+Threads are those of Python, since compiled loops release the interpreter lock. numba's own (`parallel=True`) compile
+each loop twice, and a process that compiles a loop may then run other machine code than one that loads it from the
+cache: their results differ in the last bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import Lock
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import torch
-from numba import config, get_num_threads, njit, set_num_threads
+from numba import njit
 
-_turn = Lock()  # numba's simplest pool of threads takes one caller at a time
+Loop = Callable[..., Any]
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Loop) -> Loop:
     """Compile a function on its first call, and cache the result on disk for the next process if possible."""
-    return _kept(function, parallel=True)
+    return _cached(function, True)
 
 
-def careful(function: Callable[..., Any]) -> Callable[..., Any]:
+def careful(function: Loop) -> Loop:
     """As `compiled`, but numbers that are not finite are preserved: only the order of sums may change."""
-    return _kept(function, parallel=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+    return _cached(function, {"reassoc", "contract", "arcp", "nsz"})
 
 
-def serial(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `compiled`, for functions too small for several threads; they need no `using`."""
-    return _kept(function, parallel=False)
+def called(function: Loop) -> Loop:
+    """Compile a function that compiled loops call."""
+    part: Loop = njit(fastmath=True, nogil=True)(function)
+    return part
 
 
-def _kept(function: Callable[..., Any], parallel: bool, fastmath: bool | set[str] = True) -> Callable[..., Any]:
-    options: dict[str, Any] = {"parallel": parallel, "fastmath": fastmath, "nogil": True}
+def _cached(function: Loop, fastmath: bool | set[str]) -> Loop:
+    options: dict[str, Any] = {"fastmath": fastmath, "nogil": True}
     try:
-        loop: Callable[..., Any] = njit(cache=True, **options)(function)
+        loop: Loop = njit(cache=True, **options)(function)
     except RuntimeError:  # no folder that can be written
         loop = njit(**options)(function)
     return loop
 
 
-def called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that compiled loops call."""
-    part: Callable[..., Any] = njit(fastmath=True, nogil=True)(function)
-    return part
-
-
-@contextmanager
-def using(threads: int) -> Iterator[None]:
-    """A context in which compiled loops use this number of threads (all if None), one loop at a time.
-
-    When numba starts its threads it changes the number of OpenMP threads, which torch uses too. So the setting of torch
-    is restored.
+def in_threads(loop: Loop, items: int, *arguments: Any) -> None:
+    """Run a compiled loop over items, in as many threads as torch uses. Its last two arguments are the first item and
+    the end of its part.
     """
-    with _turn:
-        others = torch.get_num_threads()
-        before = get_num_threads()  # starts them
-        if torch.get_num_threads() != others:
-            torch.set_num_threads(others)
-        set_num_threads(max(1, min(threads, int(config.NUMBA_NUM_THREADS))))
-        try:
-            yield
-        finally:
-            set_num_threads(before)
+    threads = max(1, min(torch.get_num_threads(), items))
+    ends = [items * number // threads for number in range(threads + 1)]
+    others = [_pool().submit(loop, *arguments, *part) for part in pairwise(ends[1:])]
+    loop(*arguments, 0, ends[1])
+    for other in others:
+        other.result()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(os.cpu_count() or 1, torch.get_num_threads()), "headscope kernel")

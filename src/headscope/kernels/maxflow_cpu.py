@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import prange
 
-from headscope.kernels.compiling import called, compiled, using
+from headscope.kernels.compiling import called, compiled, in_threads
 
 if TYPE_CHECKING:
     from jaxtyping import Float64, Int64
@@ -24,18 +23,17 @@ if TYPE_CHECKING:
 TINY = 1e-15  # remaining capacity below which an edge counts as full, because of rounding
 
 
-def maximum_flows(capacities: Capacities, threads: int) -> Float64[np.ndarray, "layer source target"]:
-    """The maximum flow from each target at each layer down to each input token, with this number of threads."""
-    with using(threads):
-        found: Float64[np.ndarray, "layer source target"] = _maximum_flows(np.ascontiguousarray(capacities))
+def maximum_flows(capacities: Capacities) -> Float64[np.ndarray, "layer source target"]:
+    """The maximum flow from each target at each layer down to each input token."""
+    found = np.zeros_like(capacities, order="C")
+    in_threads(_maximum_flows, capacities.shape[1], np.ascontiguousarray(capacities), found)
     return found
 
 
 @compiled
-def _maximum_flows(capacities: Capacities) -> Float64[np.ndarray, "layer source target"]:
+def _maximum_flows(capacities: Capacities, found: Float64[np.ndarray, "layer source target"], begin: int, end: int) -> None:
     layers, size = capacities.shape[:2]
-    found = np.zeros((layers, size, size))
-    for target in prange(size):
+    for target in range(begin, end):
         flow = np.zeros((layers, size, size))  # along each edge from a token to one of the layer below
         distance = np.zeros((layers + 1) * size, np.int64)
         nodes = np.zeros((3, (layers + 1) * size), np.int64)
@@ -51,7 +49,6 @@ def _maximum_flows(capacities: Capacities) -> Float64[np.ndarray, "layer source 
                     sent = _fill(capacities, flow, distance, nodes[1], nodes[2], top * size + target, sink, rest)
                     rest -= sent
                     found[top - 1, sink, target] += sent
-    return found
 
 
 @called

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import prange
 
-from headscope.kernels.compiling import compiled, using
+from headscope.kernels.compiling import compiled, in_threads
 
 if TYPE_CHECKING:
     from jaxtyping import Float32, Float64, Int64
@@ -32,20 +31,17 @@ _ONE = np.float32(1)
 
 
 def pair_sums(
-    weights: Float32[np.ndarray, "row head key"],
-    starts: Int64[np.ndarray, "segment+1"],
-    ends: Int64[np.ndarray, "row"],
-    threads: int,
+    weights: Float32[np.ndarray, "row head key"], starts: Int64[np.ndarray, "segment+1"], ends: Int64[np.ndarray, "row"]
 ) -> Float64[np.ndarray, "segment head head"]:
     """The sums over the rows of each segment and over keys for heads a <= b, in bits; 0 for other pairs. 0 log 0 counts
     as 0.
 
     Segment s is the rows from `starts[s]` to `starts[s + 1]`; beyond `ends[row]` a row has no weight, and is skipped.
     """
-    tiles = -(-weights.shape[1] // TILE)
-    first, second = np.triu_indices(tiles)
-    with using(threads):
-        sums: Float64[np.ndarray, "segment head head"] = _pair_sums(weights, starts, ends, first, second)
+    heads = weights.shape[1]
+    pairs = np.stack(np.triu_indices(-(-heads // TILE)))
+    sums = np.zeros((len(starts) - 1, heads, heads), np.float64)
+    in_threads(_pair_sums, pairs.shape[1], weights, starts, ends, pairs, sums)
     return sums
 
 
@@ -54,12 +50,13 @@ def _pair_sums(
     weights: Float32[np.ndarray, "row head key"],
     starts: Int64[np.ndarray, "segment+1"],
     ends: Int64[np.ndarray, "row"],
-    first: Int64[np.ndarray, "pair"],
-    second: Int64[np.ndarray, "pair"],
-) -> Float64[np.ndarray, "segment head head"]:
+    tiles: Int64[np.ndarray, "side pair"],
+    sums: Float64[np.ndarray, "segment head head"],
+    begin: int,
+    end: int,
+) -> None:
     heads = weights.shape[1]
-    sums = np.zeros((len(starts) - 1, heads, heads), np.float64)
-    for pair in prange(len(first)):
+    for pair in range(begin, end):
         both = np.empty(BLOCK, np.float32)
         bits = both.view(np.int32)
         mantissa = np.empty(BLOCK, np.float32)
@@ -68,9 +65,9 @@ def _pair_sums(
             for row in range(starts[segment], starts[segment + 1]):
                 for key in range(0, ends[row], BLOCK):
                     size = min(BLOCK, ends[row] - key)
-                    for a in range(first[pair] * TILE, min(heads, (first[pair] + 1) * TILE)):
+                    for a in range(tiles[0, pair] * TILE, min(heads, (tiles[0, pair] + 1) * TILE)):
                         p = weights[row, a, key : key + size]  # slices, since indices that could be negative would prevent vectorisation
-                        for b in range(max(a, second[pair] * TILE), min(heads, (second[pair] + 1) * TILE)):
+                        for b in range(max(a, tiles[1, pair] * TILE), min(heads, (tiles[1, pair] + 1) * TILE)):
                             q = weights[row, b, key : key + size]
                             for k in range(size):
                                 both[k] = p[k] + q[k]
@@ -83,4 +80,3 @@ def _pair_sums(
                                 series = ((((((_C7 * t + _C6) * t + _C5) * t + _C4) * t + _C3) * t + _C2) * t + _C1) * t + _C0
                                 total += both[k] * (exponent + t * series)
                             sums[segment, a, b] += total
-    return sums

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.kernels.compiling import serial
+from headscope.kernels.compiling import compiled
 
 if TYPE_CHECKING:
     from jaxtyping import Float32, Int64
 
 
-@serial
+@compiled
 def learn(
     maps: Float32[np.ndarray, "position position head"],
     weights: Float32[np.ndarray, "seed 2 head"],

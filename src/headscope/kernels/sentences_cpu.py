@@ -7,10 +7,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import prange
 
 from headscope.kernels.attention_cpu import BIAS, C0, C1, C2, C3, C4, C5, C6, HALF, LEAST, MANTISSA, NO_LIMIT
-from headscope.kernels.compiling import compiled, using
+from headscope.kernels.compiling import compiled, in_threads
 
 if TYPE_CHECKING:
     from jaxtyping import Float32, Int64
@@ -33,7 +32,6 @@ def favourites(
     rows: Bounds,
     columns: Bounds,
     counts: Int64[np.ndarray, "sentence"],
-    threads: int,
 ) -> Int64[np.ndarray, "direction sentence head word"]:
     """The word that each attends to most, and the one that attends to it most, among the others of its sentence; -1 if
     none does. `counts` are the words of each sentence.
@@ -41,11 +39,10 @@ def favourites(
     Tokens of words are counted from the `first` of the sentence; `reach` is how many keys before and after itself a row
     sees. Among equal weights the first wins.
     """
-    with using(threads):
-        found: Int64[np.ndarray, "direction sentence head word"] = _favourites(
-            query, key, logs, np.float32(scale), *reach, text, first, rows, columns, counts
-        )
-    return found
+    heads = query.shape[1]
+    chosen = np.full((2, len(text), heads, rows.shape[2]), -1, np.int64)
+    in_threads(_favourites, len(text) * heads, query, key, logs, np.float32(scale), *reach, text, first, rows, columns, counts, chosen)
+    return chosen
 
 
 @compiled
@@ -57,19 +54,21 @@ def _favourites(
     before: int,
     after: int,
     text: Int64[np.ndarray, "sentence"],
-    first: Int64[np.ndarray, "sentence"],
+    origins: Int64[np.ndarray, "sentence"],
     rows: Bounds,
     columns: Bounds,
     count: Int64[np.ndarray, "sentence"],
-) -> Int64[np.ndarray, "direction sentence head word"]:
+    chosen: Int64[np.ndarray, "direction sentence head word"],
+    begin: int,
+    end: int,
+) -> None:
     heads, size = query.shape[1], query.shape[3]
     share = heads // key.shape[1]
-    chosen = np.full((2, len(text), heads, rows.shape[2]), -1, np.int64)
-    for number in prange(len(text) * heads):
+    for number in range(begin, end):
         sentence, head = number // heads, number % heads
         words = count[sentence]
         length = columns[1, sentence, words - 1]
-        origin = first[sentence]
+        origin = origins[sentence]
         transposed = np.empty((size, length), np.float32)
         for token in range(length):
             for d in range(size):
@@ -111,4 +110,3 @@ def _favourites(
                     if mean > most[column]:
                         most[column] = mean
                         chosen[1, sentence, head, column] = row
-    return chosen

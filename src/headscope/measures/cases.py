@@ -128,7 +128,7 @@ class Cases:
 
         if chosen.device.type == "cpu" and (fast := kernel("words_cpu")) is not None:
             asked = (tensor.numpy() for tensor in (chosen, text, position, answer, self._places))
-            return torch.from_numpy(fast.count_right(*asked, len(self.cells) + 1, torch.get_num_threads()))[:-1]
+            return torch.from_numpy(fast.count_right(*asked, len(self.cells) + 1))[:-1]
         if chosen.is_cuda and (fast := kernel("words_cuda")) is not None:
             counts: torch.Tensor = fast.count_right(chosen, text, position, answer, self._places, len(self.cells))
             return counts

@@ -136,7 +136,7 @@ class RowStack:
         fast = kernel("pairs_cuda" if self.form == "triton" else "pairs_cpu")
         assert fast is not None
         if self.form == "numba":
-            return torch.from_numpy(fast.pair_sums(self._weights.numpy(), starts, ends, torch.get_num_threads()))
+            return torch.from_numpy(fast.pair_sums(self._weights.numpy(), starts, ends))
         device, heads = self._weights.device, np.diff(self._first)
         offsets = tuple(site * self._weights.stride(0) + head for site, count in enumerate(heads) for head in range(count))
         on_device = (to_device(numbers.astype(np.int32), device) for numbers in (starts, ends))

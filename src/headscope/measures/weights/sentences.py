@@ -108,7 +108,7 @@ class SentenceBlock:
         reach = tuple(fast.NO_LIMIT if limit is None else limit for limit in (scores.reach.before, scores.reach.after))
         arrays = (scores.query.float().numpy(), scores.key.float().numpy(), scores.logs.numpy())
         places = (tensor.numpy() for tensor in (self.text, self.first, self.rows, self.columns, self.counts))
-        return torch.from_numpy(fast.favourites(*arrays, scores.scale, reach, *places, torch.get_num_threads()))
+        return torch.from_numpy(fast.favourites(*arrays, scores.scale, reach, *places))
 
     def _favourites(
         self, weights: Float[torch.Tensor, "sentence head row column"], longest: int

@@ -110,11 +110,11 @@ class SentenceIndex:
         source = batch.weights if batch.tokens is None or batch.tokens.weights is None else batch.tokens.weights
         plain = self._further is None and source.device.type == "cpu" and source.dtype == torch.float32
         if plain and (fast := kernel("words_cpu")) is not None:
-            arrays, threads = source.contiguous().numpy(), torch.get_num_threads()
+            arrays = source.contiguous().numpy()
             if batch.tokens is None:
-                return torch.from_numpy(fast.favourites(arrays, *self._ranges, threads))
+                return torch.from_numpy(fast.favourites(arrays, *self._ranges))
             bounds = (side.numpy() for side in (batch.tokens.rows, batch.tokens.columns))
-            return torch.from_numpy(fast.favourites_of_tokens(arrays, *bounds, *self._ranges, threads))
+            return torch.from_numpy(fast.favourites_of_tokens(arrays, *bounds, *self._ranges))
         masked = batch.weights * self._allowed[:, None]
         return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
 

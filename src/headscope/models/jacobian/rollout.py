@@ -58,4 +58,4 @@ def maxflow(attention: Attention, longest: int) -> Attention:
     fast = kernel("maxflow_cpu")
     if fast is None:
         raise MeasureError("maximum flows need numba, which is not installed", "Install it with pip install numba")
-    return torch.from_numpy(fast.maximum_flows(edges(attention).cpu().numpy(), torch.get_num_threads()))
+    return torch.from_numpy(fast.maximum_flows(edges(attention).cpu().numpy()))
