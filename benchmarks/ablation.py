@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common import Row, interleaved, machine, ratio, segments, spread, table, use_threads
+from common import Row, interleaved, machine, ratio, segments, spread, table
 from headscope.encoding.texts import Encoded
 from headscope.models.answers import ask, asking_inputs, only, whole_of
 from headscope.models.gates import gates_without
@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one round, one text: a test that it works, not a measurement")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     options = parser.parse_args()
-    use_threads(options.threads)
+    torch.set_num_threads(options.threads)
     print("\n".join([*(f"- {line}" for line in machine(options.threads)), "", table(rows(options.quick)), ""]))
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from common import Row, interleaved, machine, ratio, spread, table, use_threads
+from common import Row, interleaved, machine, ratio, spread, table
 from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     parser.add_argument("--quick", action="store_true", help="one round over 200 sentences: a test that it works, not a measurement")
     options = parser.parse_args()
-    use_threads(options.threads)
+    torch.set_num_threads(options.threads)
     found = rows(str(options.learned), str(options.tried), 200 if options.quick else options.sentences, 1 if options.quick else 3)
     print("\n".join([*(f"- {line}" for line in machine(options.threads)), "", table(found), ""]))
 

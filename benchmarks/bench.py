@@ -29,7 +29,7 @@ import relations
 import scaling
 import startup
 import surface
-from common import Row, machine, processor, table, use_threads
+from common import Row, machine, processor, table
 
 PARTS: dict[str, tuple[Callable[[bool], list[Row]], ...]] = {
     "ab": (surface.rows, relations.rows),
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="threads of torch and of the kernels")
     parser.add_argument("--out", type=Path, help="the file to write, instead of one named after the machine")
     options = parser.parse_args()
-    use_threads(options.threads)
+    torch.set_num_threads(options.threads)
     started = time.perf_counter()
     rows: list[Row] = []
     for letters, sections in PARTS.items():

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -125,15 +124,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def use_threads(threads: int) -> None:
-    """Set the number of threads of torch and numba."""
-    torch.set_num_threads(threads)
-    if find_spec("numba") is not None:
-        import numba
-
-        numba.set_num_threads(min(threads, numba.get_num_threads()))
 
 
 def documents(count: int, length: int = LENGTH) -> Iterator[Document]:

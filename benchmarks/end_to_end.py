@@ -81,7 +81,7 @@ def main() -> None:
     """Read the options, measure, print a table."""
     import torch
 
-    from common import machine, table, use_threads
+    from common import machine, table
     from gpu import BASE
     from scale import write
 
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--profile", action="store_true", help="print where the time went")
     options = parser.parse_args()
-    use_threads(options.threads)
+    torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as name:
         files = write(Path(name), options.sentences, "jsonl", options.files, None)
         shape = BASE if torch.device(options.device).type == "cuda" else {}

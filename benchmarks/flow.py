@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from common import Row, interleaved, machine, ratio, seconds, segments, spread, table, use_threads
+from common import Row, interleaved, machine, ratio, seconds, segments, spread, table
 from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoded, Encoder
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one round, one sentence: a test that it works, not a measurement")
     parser.add_argument("--threads", type=int, default=2, help="threads of torch")
     options = parser.parse_args()
-    use_threads(options.threads)
+    torch.set_num_threads(options.threads)
     print("\n".join([*(f"- {line}" for line in machine(options.threads)), "", table(rows(options.quick)), ""]))
 
 

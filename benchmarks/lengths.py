@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaModel
 
-from common import Row, bare, interleaved, machine, ratio, runner, spread, table, untrained, use_threads
+from common import Row, bare, interleaved, machine, ratio, runner, spread, table, untrained
 from headscope.core.annotation import Annotation
 from headscope.core.batch import CLS, SEP, WORD
 from headscope.core.document import Word
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--most-eager", type=int, default=16384, help="the longest texts for eager attention, in tokens")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    use_threads(options.threads)
+    torch.set_num_threads(options.threads)
     gpu = torch.device(options.device).type == "cuda"
     lengths = [int(number) for number in options.lengths.split(",")] if options.lengths else [n for n in LENGTHS if gpu or n <= 2048]
     rows, records = [], []

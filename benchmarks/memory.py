@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 import headscope as hs
-from common import LENGTH, SURFACE, Row, bare, documents, runner, segments, untrained, use_threads
+from common import LENGTH, SURFACE, Row, bare, documents, runner, segments, untrained
 from headscope.encoding.texts import Encoded
 from headscope.models.capture import implementation
 from headscope.models.load import load
@@ -135,5 +135,5 @@ def _forget_peak() -> None:
 
 if __name__ == "__main__":
     kind, what, number, threads = sys.argv[1:]
-    use_threads(int(threads))
+    torch.set_num_threads(int(threads))
     print(length_peak(what, int(number)) if kind == "length" else corpus_peak(what.split(","), int(number)))

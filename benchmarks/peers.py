@@ -149,9 +149,9 @@ def main() -> None:
     """Measure and print."""
     import sys
 
-    from common import machine, table, use_threads
+    from common import machine, table
 
-    use_threads(2)
+    torch.set_num_threads(2)
     print("\n".join([*(f"- {line}" for line in machine(2)), "", table(rows("--quick" in sys.argv[1:]))]))
 
 

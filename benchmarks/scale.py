@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from common import LENGTH, SURFACE, Row, machine, runner, seconds, segments, table, untrained, use_threads
+from common import LENGTH, SURFACE, Row, machine, runner, seconds, segments, table, untrained
 from gpu import BASE, settle_on
 from headscope.core.document import Sentence
 from headscope.core.state import States
@@ -107,7 +107,7 @@ def plan_one(folder: Path) -> str:
     from headscope.engine.spec import make_spec
     from headscope.runs.estimate import plan_run
 
-    use_threads(1)
+    torch.set_num_threads(1)
     model = untrained(load("mini", "cpu"), "cpu", **TINY)
     spec = make_spec({"corpus": [str(path) for path in sorted(folder.iterdir())], "measures": list(SETS["SURFACE"])})
     plan_run(spec.model_copy(update={"limit": 100}), model=model, tried=0)  # set-up does not count

@@ -15,8 +15,10 @@ import time
 from pathlib import Path
 from unittest import mock
 
+import torch
+
 import headscope as hs
-from common import BATCH_TOKENS, LENGTH, SURFACE, Row, use_threads
+from common import BATCH_TOKENS, LENGTH, SURFACE, Row
 from memory import write_pairs
 
 WAYS = {
@@ -56,7 +58,7 @@ def measures() -> list[str]:
 
 def speed(engine: str, workers: int, threads: int, count: int) -> tuple[float, float]:
     """Segments per second after each worker's first shard, and the seconds of the run."""
-    use_threads(threads)
+    torch.set_num_threads(threads)
     ends: list[float] = []
     with tempfile.TemporaryDirectory() as folder, mock.patch("os.cpu_count", return_value=workers * threads):
         path = write_pairs(Path(folder), count)

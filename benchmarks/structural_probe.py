@@ -15,7 +15,7 @@ from functools import partial
 
 import torch
 
-from common import Row, interleaved, machine, ratio, spread, table, use_threads
+from common import Row, interleaved, machine, ratio, spread, table
 from headscope.core.tally import Tally
 from headscope.corpora import read
 from headscope.encoding.texts import Encoder
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sentences and rounds")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     options = parser.parse_args()
-    use_threads(options.threads)
+    torch.set_num_threads(options.threads)
     found = rows(options.quick)
     print("\n".join([*(f"- {line}" for line in machine(options.threads)), "", table(found)]))
 
