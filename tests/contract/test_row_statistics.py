@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from headscope.core.rows import Reach
+from headscope.core.rows import Reach, RowRequest
 from headscope.models import fused
 from headscope.models.sites import find_sites
 from headscope.models.verify import refused_without_maps
@@ -43,8 +43,7 @@ def reaches(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> list[Reac
         sites,
         batch,
         fused.lengths_of(sizes, sizes, sites, torch.device("cpu")),
-        lambda index: torch.zeros((len(batch["input_ids"]), batch["input_ids"].shape[1], 0)),
-        (),
+        lambda index: RowRequest(torch.zeros((len(batch["input_ids"]), batch["input_ids"].shape[1], 0))),
         lambda index, values, scores: seen.append(scores.reach),
     )
     return seen

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from headscope.core.batch import TokenMaps
-from headscope.core.rows import AttentionScores, Reach
+from headscope.core.batch import Forms, MapBatch, Side, TokenMaps
+from headscope.core.heads import HeadLayout, Site
+from headscope.core.rows import AttentionScores, Reach, SpanWeights
+from headscope.kernels import attention_cpu
 from headscope.measures.weights import sentences
 from headscope.measures.weights.sentences import sentence_layouts
-from headscope.measures.weights.words import WordIndex
+from headscope.measures.weights.words import SentenceIndex, WordIndex, sentence_spans
 from headscope.stats.rows import score_statistics, seen
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))]
@@ -87,6 +91,16 @@ def test_all_forms_agree_with_loops(device: str, reach: Reach, first_only: bool,
     moved = AttentionScores(query.to(target), key.to(target), 0.5, reach, (lengths.to(target), lengths.to(target)), logs.to(target))
     torch.testing.assert_close(chosen(maps, None), expected)
     torch.testing.assert_close(chosen(None, moved), expected)
+    if device == "cpu":
+        spans = torch.from_numpy(sentence_spans(words, places, tokens))
+        parts = ((lengths, lengths), torch.zeros(2, tokens, 0), (), spans)
+        near = attention_cpu.attend(query, key, key, 0.5, (reach.before, reach.after), *parts)[3]
+        assert near is not None
+        known = replace(moved, spans=SpanWeights(near, spans[0]))
+        layout, side = HeadLayout((Site("encoder", 0, 4, 4, "drawn"),)), Side(np.zeros((2, 1)), lambda: (Forms(), np.zeros((2, 1))))
+        maps_of_words = TokenMaps(None, rows, torch.from_numpy(places), places, 3, known)
+        batch = MapBatch(0, layout, None, side, side, np.ones((2, 1)), tokens=maps_of_words)
+        torch.testing.assert_close(SentenceIndex(words, places.shape[2], target).favourites(batch), expected)
     monkeypatch.setattr(sentences, "kernel", lambda name: None)
     torch.testing.assert_close(chosen(maps, None), expected)
     torch.testing.assert_close(chosen(None, moved), expected)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from headscope.core.maps import MAPS
-from headscope.core.rows import Reach
+from headscope.core.rows import Reach, RowRequest
 from headscope.errors import ModelError
 from headscope.models import fused
 from headscope.models.maps import maps_of
@@ -141,5 +141,5 @@ def test_statistics_of_multiplied_weights_are_those_of_maps() -> None:
     rows = torch.arange(5) < counts[:, None]
     expected = row_statistics(maps.masked_fill(~rows[:, None, :, None], 0), rows, members, (-1, 0))
     wide = fused.multiplied(query, key, 0.3, factors)
-    found, _ = fused.statistics(*wide, 0.3, Reach(None, 0), (counts, counts), members, (-1, 0))
+    found, _ = fused.statistics(*wide, 0.3, Reach(None, 0), (counts, counts), RowRequest(members, (-1, 0)))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -71,7 +71,11 @@ def test_the_cpu_kernel_gives_what_heads_give_and_the_plain_statistics(
         pytest.skip("a thousand blocks show no more than ten")
     monkeypatch.setattr(attention_cpu, "CACHE", cache)
     query, key, value, rows, keys, groups = inputs(size[0], 4, 2, *size[1:])
-    output, values, logs = attention_cpu.attend(query, key, value, 0.3, (reach.before, reach.after), (rows, keys), groups, OFFSETS)
+    starts = torch.arange(size[1]).expand(size[0], -1) // 7 * 7
+    spans = torch.stack([starts, (starts + 7).clamp_max(size[2])])
+    spans[:, :, 2:4] = 0  # these rows have none
+    parts = ((rows, keys), groups, OFFSETS, spans)
+    output, values, logs, near = attention_cpu.attend(query, key, value, 0.3, (reach.before, reach.after), *parts)
     expected, expected_logs = score_statistics(query.double(), key.double(), 0.3, reach, (rows, keys), groups.double(), OFFSETS)
     torch.testing.assert_close(logs.double(), expected_logs, rtol=1e-6, atol=1e-5)
     torch.testing.assert_close(values[..., 1].double(), expected[..., 1], rtol=0, atol=1e-5)
@@ -86,12 +90,28 @@ def test_the_cpu_kernel_gives_what_heads_give_and_the_plain_statistics(
     weights = scores.masked_fill(~visible[:, None], -torch.inf).softmax(-1).nan_to_num(0)
     given = (weights @ value.double().repeat_interleave(2, 1)).transpose(1, 2)
     torch.testing.assert_close(output.double(), given, rtol=0, atol=2e-5)
+    place = spans[0, :, :, None] + torch.arange(7)
+    inside = (place < spans[1, :, :, None])[:, None]
+    index = place.clamp_max(size[2] - 1)[:, None].expand(-1, 4, -1, -1)
+    assert near is not None
+    width = near.shape[-1]
+    assert width == min(7, size[2])
+    torch.testing.assert_close(near.double(), (weights.gather(3, index) * inside)[..., :width], rtol=0, atol=1e-6)
+
+
+def test_weights_of_spans_that_would_need_too_much_memory_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    query, key, value, rows, keys, groups = inputs()
+    spans = torch.tensor([0, 37])[:, None, None].expand(2, 3, 37).contiguous()
+    monkeypatch.setattr(attention_cpu, "LARGEST", 3 * 4 * 37 * 37 - 1)
+    assert attention_cpu.attend(query, key, value, 0.3, (None, None), (rows, keys), groups, OFFSETS, spans)[3] is None
+    monkeypatch.setattr(attention_cpu, "LARGEST", 3 * 4 * 37 * 37)
+    assert attention_cpu.attend(query, key, value, 0.3, (None, None), (rows, keys), groups, OFFSETS, spans)[3] is not None
 
 
 def test_half_precision_is_read_in_single_precision() -> None:
     query, key, value, rows, keys, groups = inputs()
     halves = (query.bfloat16(), key.bfloat16(), value.bfloat16())
-    output, values, _ = attention_cpu.attend(*halves, 0.3, (None, None), (rows, keys), groups, OFFSETS)
+    output, values, *_ = attention_cpu.attend(*halves, 0.3, (None, None), (rows, keys), groups, OFFSETS)
     expected, _ = score_statistics(halves[0].double(), halves[1].double(), 0.3, Reach(), (rows, keys), groups.double(), OFFSETS)
     torch.testing.assert_close(values.double(), expected, rtol=0, atol=5e-6)
     assert output.dtype == torch.bfloat16
@@ -101,7 +121,7 @@ def test_half_precision_is_read_in_single_precision() -> None:
 def test_a_score_that_is_not_finite_is_not_hidden(bad: float) -> None:
     query, key, value, rows, keys, groups = inputs()
     query[0, 1, 3, 0] = bad
-    _, values, _ = attention_cpu.attend(query, key, value, 0.3, (None, None), (rows, keys), groups, OFFSETS)
+    _, values, *_ = attention_cpu.attend(query, key, value, 0.3, (None, None), (rows, keys), groups, OFFSETS)
     assert values[0, 1, 3].isnan().all()
     assert values.isnan().sum() == values.shape[-1]
     plain, _ = score_statistics(query, key, 0.3, Reach(), (rows, keys), groups, OFFSETS)

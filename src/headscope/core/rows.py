@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import torch
@@ -80,6 +80,24 @@ class RowSums:
         return self.values[:, :, place]
 
 
+class RowRequest(NamedTuple):
+    """What a pass computes of the rows of a site without making its maps: the weight on groups of keys, which the
+    members of each group form, and on keys at some offsets; and the single weights of each row on a span of keys, from
+    the first up to, but not including, the second.
+    """
+
+    members: Float[torch.Tensor, "batch key group"]
+    offsets: tuple[int, ...] = ()
+    spans: Int[torch.Tensor, "side batch query"] | None = None
+
+
+class SpanWeights(NamedTuple):
+    """The weights of each row on the keys of its span, 0 beyond it, and the first of these keys."""
+
+    weights: Float[torch.Tensor, "batch head query width"]
+    first: Int[torch.Tensor, "batch query"]
+
+
 @dataclass(frozen=True)
 class Reach:
     """Which keys a row may attend to: at most `before` positions back and `after` ahead; None is without limit."""
@@ -93,6 +111,7 @@ class AttentionScores:
     """What attention weights are computed from: queries, keys, their scale, the positions that rows can see, the
     numbers of rows and keys of each text without padding, and the log-sum-exp of each row. The weight of a pair it can
     see is e^(score - log). `value` has the value vectors, except for a constructed baseline such as even attention.
+    `spans` are the weights that the pass itself computed, if they were requested and there is a kernel for them.
     """
 
     query: Float[torch.Tensor, "batch head query d"]
@@ -102,3 +121,4 @@ class AttentionScores:
     lengths: tuple[Int[torch.Tensor, "batch"], Int[torch.Tensor, "batch"]]
     logs: Float[torch.Tensor, "batch head query"]
     value: Float[torch.Tensor, "batch kv_head key d"] | None = None
+    spans: SpanWeights | None = None

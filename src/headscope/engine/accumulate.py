@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from headscope.core.batch import Later, MapBatch, Side, Slope
-from headscope.core.heads import Site
+from headscope.core.heads import Kind, Site
 from headscope.core.profile import timing
-from headscope.core.rows import AttentionScores, RowNeeds, RowSums
+from headscope.core.rows import AttentionScores, RowNeeds, RowRequest, RowSums
 from headscope.core.slices import numbers_of
 from headscope.core.state import States
 from headscope.encoding.batches import TokenForms
@@ -25,10 +25,11 @@ from headscope.engine.map_memory import SIDES
 from headscope.engine.plan import Plan
 from headscope.measures.base import Level, Measure
 from headscope.measures.means import row_sums
+from headscope.measures.weights.words import WordIndex, sentence_spans
 from headscope.stats.rows import even_statistics
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Float64
+    from jaxtyping import Bool, Float, Float64, Int
 
 
 class BatchView:
@@ -52,6 +53,7 @@ class BatchView:
         self._shared: dict[Level, dict[Hashable, Any]] = {"token": {}, "word": {}}
         self._tokens: dict[str, Side] = {}
         self._words: dict[str, WordGroups] = {}
+        self._sentence_spans: dict[str, torch.Tensor] = {}
         self._forms = forms or TokenForms()
 
     def _token_side(self, name: str) -> Side:
@@ -97,9 +99,22 @@ class BatchView:
         batch = MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, shared, self._documents, again)
         return replace(batch, slices=self._slices)
 
-    def members(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b k group"]:
-        """The keys of a site that belong to each group."""
-        return self._token_side(SIDES[site.kind][1]).members(needs, device)
+    def request(self, site: Site, needs: RowNeeds, device: torch.device) -> RowRequest:
+        """What to compute of the rows of a site."""
+        _, keys = (self._token_side(name) for name in SIDES[site.kind])
+        return RowRequest(keys.members(needs, device), needs.offsets, self._sentences(site.kind, device) if needs.sentences else None)
+
+    def _sentences(self, kind: Kind, device: torch.device) -> Int[torch.Tensor, "side b q"] | None:
+        """For each row the tokens of its sentence: the first, and the first one after them; twice 0 if it is part of no
+        word. None if no kernel for this device reads them.
+        """
+        if kind == "cross" or device.type != "cpu":
+            return None
+        name = SIDES[kind][0]
+        if name not in self._sentence_spans:
+            groups = self._word_groups(name, device)
+            self._sentence_spans[name] = torch.from_numpy(sentence_spans(WordIndex.of(groups.side), groups.places, groups.of.shape[1]))
+        return self._sentence_spans[name]
 
     def row_groups(self, site: Site, needs: RowNeeds, device: torch.device) -> Float[torch.Tensor, "b rows q"]:
         """The rows of a site that belong to each group."""
@@ -112,7 +127,7 @@ class BatchView:
         reach, lengths = scores.reach, scores.lengths  # what `even` holds is kept for other layers, and must be small
 
         def even() -> RowSums:
-            members = self.members(site, rows.needs, rows.values.device)
+            members = keys.members(rows.needs, rows.values.device)
             values = even_statistics(reach, lengths, queries.width, members, rows.needs.offsets)
             return RowSums.of(rows.needs, values, queries.row_groups(rows.needs, rows.values.device))
 

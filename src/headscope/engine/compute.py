@@ -16,7 +16,7 @@ from headscope.core.allocation import keep_freed_memory
 from headscope.core.batch import Later, Slope
 from headscope.core.heads import Kind
 from headscope.core.profile import timed, timing
-from headscope.core.rows import ENTROPY, AttentionScores, RowNeeds, RowSums
+from headscope.core.rows import ENTROPY, AttentionScores, RowNeeds, RowRequest, RowSums
 from headscope.core.state import States
 from headscope.encoding.batches import TokenForms, batches
 from headscope.encoding.choices import Rows
@@ -166,15 +166,15 @@ class ShardRunner:
         place = {site: index for index, site in enumerate(self.plan.chosen)}
         finite = self.model.finite()
 
-        def members(site: int) -> Float[torch.Tensor, "b k group"]:
-            return view.members(self.maps.sites[site], needs, self.model.device)
+        def request(site: int) -> RowRequest:
+            return view.request(self.maps.sites[site], needs, self.model.device)
 
         def take(site: int, values: Float[torch.Tensor, "b h q statistic"], scores: AttentionScores) -> None:
             rows = RowSums.of(needs, values, view.row_groups(self.maps.sites[site], needs, self.model.device))
             finite.note_sums(site, rows.over("all")[..., ENTROPY])
             accumulator.add_rows(view, place[site], rows, scores)
 
-        self.maps.stream_rows(batch, members, needs.offsets, take, frozenset(self.plan.chosen), self._reaches)
+        self.maps.stream_rows(batch, request, take, frozenset(self.plan.chosen), self._reaches)
         return finite
 
     def _differentiate(self, batch: Sequence[Encoded], slope: Slope, accumulator: Accumulator) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CACHE = 1 << 20  # numbers of a block of scores
 KEYS = 1024  # of a row, whose sums are in single precision
+LARGEST = 1 << 26  # numbers of weights within spans
 SUMMED = 256  # keys that one matrix product sums: a longer sum makes the weight on a group less exact
 NO_LIMIT = 1 << 40
 # 2^f for f from -1/2 to 1/2, fitted by least squares at Chebyshev nodes: good to 2e-8.
@@ -42,10 +43,15 @@ def attend(
     lengths: tuple[Int64[torch.Tensor, "text"], Int64[torch.Tensor, "text"]],
     members: Float[torch.Tensor, "text key group"],
     offsets: Sequence[int],
+    spans: Int64[torch.Tensor, "side text query"] | None = None,
 ) -> tuple[
-    Float[torch.Tensor, "text query head e"], Float[torch.Tensor, "text head query statistic"], Float[torch.Tensor, "text head query"]
+    Float[torch.Tensor, "text query head e"],
+    Float[torch.Tensor, "text head query statistic"],
+    Float[torch.Tensor, "text head query"],
+    Float[torch.Tensor, "text head query width"] | None,
 ]:
-    """The outputs of the heads, the statistics of their rows, and the log-sum-exp of each row.
+    """The outputs of the heads, the statistics of their rows, the log-sum-exp of each row and, with `spans`, the
+    weights on the keys of each row's span, 0 beyond it; None if these would need too much memory.
 
     `reach` is the number of keys before and after itself that a row sees, None if all; `lengths` are the rows and the
     keys of each text without padding.
@@ -60,6 +66,10 @@ def attend(
     output = query.new_empty((texts, rows, heads, size))
     statistics = query.new_empty((texts, heads, rows, 3 + groups + len(offsets)))
     logs = query.new_empty((texts, heads, rows))
+    width = 0 if spans is None else int((spans[1] - spans[0]).max())
+    fits = spans is not None and texts * heads * rows * width <= LARGEST
+    near = query.new_zeros((texts, heads, rows, width if fits else 0))
+    bounds = spans.numpy() if spans is not None and fits else np.zeros((2, texts, rows), np.int64)
     together = max(1, CACHE // (heads * rows * keys))  # texts
     step = rows if heads * rows * keys <= 2 * CACHE else max(16, CACHE // (heads * keys))
     buffer = query.new_empty(min(texts, together) * heads * min(rows, step) * keys)
@@ -80,11 +90,12 @@ def attend(
             in_threads(
                 *(_rows, shape[0] * heads, scores.numpy(), factor, start, low, before, after, counts[0][part], counts[1][part]),
                 *(groups, numbers, block.numpy(), inverse.numpy(), logs[part, :, start:stop].numpy()),
+                *(bounds[:, part, start:stop], near[part, :, start:stop].numpy()),
             )
             sums = _product(scores, summed[:, :, low:high]).mul_(inverse[..., None])
             output[part, start:stop] = sums[..., :size].transpose(1, 2)
             block[..., 3 : 3 + groups] = sums[..., size:]
-    return output.to(dtype), statistics, logs
+    return output.to(dtype), statistics, logs, near if fits else None
 
 
 def _repeated(tensor: Float[torch.Tensor, "text kv_head key d"], heads: int) -> Float[torch.Tensor, "text head key d"]:
@@ -118,11 +129,14 @@ def _rows(
     out: Float32[np.ndarray, "text head row statistic"],
     inverse: Float32[np.ndarray, "text head row"],
     logs: Float32[np.ndarray, "text head row"],
+    spans: Int64[np.ndarray, "side text row"],
+    near: Float32[np.ndarray, "text head row width"],
     begin: int,
     end: int,
 ) -> None:
     """Turn scores into exp(score - largest score of the row), in place, and write the statistics of each row, except
-    those of groups, and the factor that normalises its weights. A score that is not finite makes them NaN.
+    those of groups, the factor that normalises its weights, and its weights on its span. A score that is not finite
+    makes them NaN.
     """
     heads, rows, width = scores.shape[1:]
     integers = scores.view(np.int32)
@@ -183,3 +197,10 @@ def _rows(
                 statistics[3 + groups + at] = line[k] * share if low <= k < high else 0.0
             line[:low] = 0
             line[high:] = 0
+            origin = spans[0, text, row] - first_key
+            low, high = max(0, origin), min(width, spans[1, text, row] - first_key)
+            if low < high:
+                within = line[low:high]
+                weights = near[text, head, row, low - origin : high - origin]
+                for k in range(len(within)):
+                    weights[k] = within[k] * inverse[text, head, row]

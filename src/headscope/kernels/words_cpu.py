@@ -100,23 +100,25 @@ def _favourites(
 
 def favourites_of_tokens(
     weights: Float32[np.ndarray, "text head query key"],
+    origins: Int64[np.ndarray, "text query"],
     rows: Bounds,
     columns: Bounds,
     sentence: Int64[np.ndarray, "text word"],
     bounds: Bounds,
 ) -> Int64[np.ndarray, "direction text head word"]:
     """The favourites in the word map of these maps between tokens. Only the part of the word map within each sentence
-    is computed, one row at a time.
+    is computed, one row at a time. `origins` are the keys of the first weight of each row.
     """
     texts, heads = weights.shape[:2]
     chosen = np.full((2, texts, heads, sentence.shape[1]), -1, np.int64)
-    in_threads(_favourites_of_tokens, texts * heads, weights, rows, columns, sentence, bounds, chosen)
+    in_threads(_favourites_of_tokens, texts * heads, weights, origins, rows, columns, sentence, bounds, chosen)
     return chosen
 
 
 @compiled
 def _favourites_of_tokens(
     weights: Float32[np.ndarray, "text head query key"],
+    origins: Int64[np.ndarray, "text query"],
     rows: Bounds,
     columns: Bounds,
     sentence: Int64[np.ndarray, "text word"],
@@ -125,9 +127,9 @@ def _favourites_of_tokens(
     begin: int,
     end: int,
 ) -> None:
-    texts, heads, _, keys = weights.shape
+    texts, heads, tokens, _ = weights.shape
     words = sentence.shape[1]
-    word_of = np.zeros((texts, keys), np.int32)
+    word_of = np.zeros((texts, tokens), np.int32)
     for text in range(texts):
         for column in range(words):
             for key in range(columns[0, text, column], columns[1, text, column]):
@@ -146,8 +148,10 @@ def _favourites_of_tokens(
             line[low:after] = np.float32(0)
             for query in range(start, stop):
                 part[low:after] = np.float32(0)
-                for key in range(columns[0, text, low], columns[1, text, after - 1]):
-                    part[word_of[text, key]] += weights[text, head, query, key]
+                first = columns[0, text, low]
+                span = weights[text, head, query, first - origins[text, query] : columns[1, text, after - 1] - origins[text, query]]
+                for at in range(len(span)):
+                    part[word_of[text, first + at]] += span[at]
                 for column in range(low, after):
                     line[column] += part[column]
             if stop - start > 1:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from headscope.core.heads import Site
-from headscope.core.rows import AttentionScores, Reach
+from headscope.core.rows import AttentionScores, Reach, RowRequest, SpanWeights
 from headscope.core.transfer import to_device
 from headscope.kernels import kernel
 from headscope.models import capture
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
     from transformers import PreTrainedModel
 
-    Members = Float[torch.Tensor, "batch key group"]
     Values = Float[torch.Tensor, "batch head query statistic"]
 
 # Takes a site's number, the statistics of its rows, and the scores they come from.
@@ -108,15 +107,14 @@ class _RowTap:
         self,
         calls: capture.ExpectedCalls,
         lengths: Callable[[int], Lengths],
-        members: Callable[[int], Members],
-        offsets: Sequence[int],
+        requests: Callable[[int], RowRequest],
         consume: RowConsumer,
         wanted: frozenset[int] | None,
         reaches: Reaches,
         factors: KeyFactors | None = None,
     ) -> None:
         self._factors = factors
-        self._expected, self._lengths, self._members, self._offsets = calls, lengths, members, offsets
+        self._expected, self._lengths, self._requests = calls, lengths, requests
         self._consume, self._wanted, self._reaches = consume, wanted, reaches
         self._seen: dict[int, tuple[Reach, torch.Tensor]] = {}
         self.calls = 0
@@ -132,20 +130,23 @@ class _RowTap:
         reach = self._reach(index, capture.mask_of(args, kwargs), _looks_back(module, query, kwargs), query.shape[2], key.shape[2], lengths)
         scale = kwargs.get("scaling")
         scale = query.shape[-1] ** -0.5 if scale is None else float(scale)
-        members, counts = self._members(index), (lengths.rows, lengths.keys)
+        request, counts = self._requests(index), (lengths.rows, lengths.keys)
         fast = kernel("attention_cpu") if query.device.type == "cpu" else None
         alone = fast is None or self._factors is not None  # whether attention is computed separately from the statistics
         output = sdpa(module, *args, **kwargs)[0] if alone else query
         if self._factors is not None:
             query, key = multiplied(query, key, scale, self._factors(index, value))
             value = value[..., :1]  # only statistics are requested
+        spans = None
         if fast is not None:
             limits = (reach.before, reach.after)
-            attended, values, logs = fast.attend(query, key, value, scale, limits, counts, members, self._offsets)
+            attended, values, logs, weights = fast.attend(query, key, value, scale, limits, counts, *request)
             output = output if alone else attended
+            if weights is not None and request.spans is not None:
+                spans = SpanWeights(weights, request.spans[0])
         else:
-            values, logs = statistics(query, key, scale, reach, counts, members, self._offsets)
-        self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs, args[2]))
+            values, logs = statistics(query, key, scale, reach, counts, request)
+        self._consume(index, values, AttentionScores(query, key, scale, reach, counts, logs, args[2], spans))
         return output, None
 
     def _reach(self, index: int, mask: torch.Tensor | None, causal: bool, rows: int, keys: int, lengths: Lengths) -> Reach:
@@ -182,16 +183,15 @@ def statistics(
     scale: float,
     reach: Reach,
     lengths: tuple[Int[torch.Tensor, "batch"], Int[torch.Tensor, "batch"]],
-    members: Members,
-    offsets: Sequence[int],
+    request: RowRequest,
 ) -> tuple[Values, Float[torch.Tensor, "batch head query"]]:
     """Row statistics of attention, and the log-sum-exp of each row, from queries and keys; by a kernel if there is
     one.
     """
     if query.is_cuda and (fast := kernel("attention_cuda")) is not None:
-        values, logs = fast.statistics(query, key, scale, (reach.before, reach.after), lengths, members, offsets)
+        values, logs = fast.statistics(query, key, scale, (reach.before, reach.after), lengths, request.members, request.offsets)
         return values, logs
-    return score_statistics(query, key, scale, reach, lengths, members, offsets)
+    return score_statistics(query, key, scale, reach, lengths, request.members, request.offsets)
 
 
 def _looks_back(module: torch.nn.Module, query: torch.Tensor, options: Mapping[str, Any]) -> bool:
@@ -232,8 +232,7 @@ def stream_rows(
     sites: Sequence[Site],
     inputs: Mapping[str, torch.Tensor],
     lengths: Callable[[int], Lengths],
-    members: Callable[[int], Members],
-    offsets: Sequence[int],
+    requests: Callable[[int], RowRequest],
     consume: RowConsumer,
     wanted: frozenset[int] | None = None,
     reaches: Reaches | None = None,
@@ -245,7 +244,7 @@ def stream_rows(
     times a factor per key, with rows scaled to sum to 1; the outputs of the heads are not changed.
     """
     calls = capture.ExpectedCalls(model, sites)
-    tap = _RowTap(calls, lengths, members, offsets, consume, wanted, reaches or Reaches(), factors)
+    tap = _RowTap(calls, lengths, requests, consume, wanted, reaches or Reaches(), factors)
     with torch.inference_mode(), capture.tapped(model, tap, "sdpa"):
         model(**inputs, use_cache=False)
     calls.check_number(tap.calls)
@@ -276,5 +275,5 @@ def differences(
         pairs.append((sites[index], values, row_statistics(weights, valid, inside, offsets)))
 
     lengths = lengths_of(source, target, sites, maps[0].device)
-    stream_rows(model, sites, inputs, lengths, lambda index: members[index], offsets, compare)
+    stream_rows(model, sites, inputs, lengths, lambda index: RowRequest(members[index], offsets), compare)
     return pairs

@@ -17,6 +17,7 @@ import torch
 from headscope.core import html
 from headscope.core.batch import WORD, Slope
 from headscope.core.heads import HeadLayout, Site
+from headscope.core.rows import RowRequest
 from headscope.core.transfer import to_device
 from headscope.corpora.tags import Tagging, tagging_of
 from headscope.encoding.texts import Encoded
@@ -216,8 +217,7 @@ class Model:
     def stream_rows(
         self,
         texts: Sequence[Encoded],
-        members: Callable[[int], torch.Tensor],
-        offsets: Sequence[int],
+        requests: Callable[[int], RowRequest],
         consume: RowConsumer,
         wanted: frozenset[int] | None = None,
         reaches: Reaches | None = None,
@@ -226,8 +226,8 @@ class Model:
         """Run the model once, without maps, and pass the row statistics of each wanted site to `consume`. With
         `factors`, weights are multiplied by a factor per key, and each row is scaled to sum to 1.
 
-        `members` returns for a site which key belongs to which group. `reaches` checks the masks, and the reader of the
-        statistics checks that they are finite; neither makes the device wait here.
+        `requests` returns what to compute of a site. `reaches` checks the masks, and the reader of the statistics
+        checks that they are finite; neither makes the device wait here.
         """
         source = [len(text) for text in texts]
         target = [len(text if text.target is None else text.target) for text in texts]
@@ -235,7 +235,7 @@ class Model:
         if len({*source}) == 1 and not self.encoder_decoder:
             del inputs["attention_mask"]  # it hides nothing, and transformers would wait for the device to check that
         lengths = fused.lengths_of(source, target, self.sites, self.device)
-        fused.stream_rows(self.network, self.sites, inputs, lengths, members, offsets, consume, wanted, reaches, factors)
+        fused.stream_rows(self.network, self.sites, inputs, lengths, requests, consume, wanted, reaches, factors)
 
     def attending(self, by: Literal["eager", "sdpa"]) -> AbstractContextManager[None]:
         """Use this attention implementation within the context. Switching once instead of for every pass saves time."""

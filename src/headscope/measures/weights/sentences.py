@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headscope.measures.weights.words import WordIndex
 
 LONGEST = 128  # the most tokens of a sentence that one program of a GPU handles
+HELD = 1 << 24  # numbers of weights that the plain form holds at once
 SIZES = (32, LONGEST)  # sentences of up to this many tokens are processed together, longer ones by powers of 2
 
 
@@ -72,23 +73,27 @@ class SentenceBlock:
 
     def _local(self, tokens: TokenMaps) -> Int[torch.Tensor, "direction sentence head word"]:
         """The favourites, by their numbers in the sentence."""
+        import torch
+
         if tokens.weights is not None:
             return self._favourites(self._of_maps(tokens.weights), tokens.longest)
         assert tokens.scores is not None, "there are neither maps nor scores"
-        compiled = self._by_kernel(tokens.scores)
-        return self._favourites(self._of_scores(tokens.scores), tokens.longest) if compiled is None else compiled
+        heads = torch.arange(tokens.scores.query.shape[1], device=tokens.scores.query.device)
+        step = max(1, HELD // (len(self.text) * self.longest**2))
+        parts = (self._of_scores(tokens.scores, heads[start : start + step]) for start in range(0, len(heads), step))
+        return torch.cat([self._favourites(part, tokens.longest) for part in parts], 2)
 
     def _of_maps(self, weights: Float[torch.Tensor, "batch head query key"]) -> Float[torch.Tensor, "sentence head row column"]:
         blocks = weights[self.text[:, None, None], :, self.token[:, :, None], self.token[:, None, :]]
         return blocks.permute(0, 3, 1, 2).float()
 
-    def _of_scores(self, scores: AttentionScores) -> Float[torch.Tensor, "sentence head row column"]:
+    def _of_scores(self, scores: AttentionScores, heads: Int[torch.Tensor, "head"]) -> Float[torch.Tensor, "sentence head row column"]:
         """e^(score - log of the row), 0 where the row does not see the column."""
         text = self.text[:, None]
-        query = scores.query[text, :, self.token].transpose(1, 2).float()
-        key = scores.key[text, :, self.token].transpose(1, 2).float()
-        key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
-        logs = scores.logs[text, :, self.token].transpose(1, 2)
+        of_heads = heads * scores.key.shape[1] // scores.query.shape[1]
+        query = scores.query[:, heads][text, :, self.token].transpose(1, 2).float()
+        key = scores.key[:, of_heads][text, :, self.token].transpose(1, 2).float()
+        logs = scores.logs[:, heads][text, :, self.token].transpose(1, 2)
         weights = (query @ key.transpose(-1, -2) * scores.scale - logs[..., None]).exp()
         gap = self.token[:, None, :] - self.token[:, :, None]
         visible = self.inside[:, None, :] & self.inside[:, :, None]
@@ -97,18 +102,6 @@ class SentenceBlock:
         if scores.reach.after is not None:
             visible = visible & (gap <= scores.reach.after)
         return weights.masked_fill(~visible[:, None], 0)
-
-    def _by_kernel(self, scores: AttentionScores) -> Int[torch.Tensor, "direction sentence head word"] | None:
-        """The result of `_favourites` from a compiled loop on a CPU; None if there is none."""
-        import torch
-
-        fast = kernel("sentences_cpu") if scores.query.device.type == "cpu" else None
-        if fast is None:
-            return None
-        reach = tuple(fast.NO_LIMIT if limit is None else limit for limit in (scores.reach.before, scores.reach.after))
-        arrays = (scores.query.float().numpy(), scores.key.float().numpy(), scores.logs.numpy())
-        places = (tensor.numpy() for tensor in (self.text, self.first, self.rows, self.columns, self.counts))
-        return torch.from_numpy(fast.favourites(*arrays, scores.scale, reach, *places))
 
     def _favourites(
         self, weights: Float[torch.Tensor, "sentence head row column"], longest: int

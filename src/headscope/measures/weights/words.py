@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.core.batch import IS_WORD, MapBatch, Side, TokenMaps
+from headscope.core.rows import SpanWeights
 from headscope.kernels import kernel
 from headscope.measures.weights.sentences import SentenceBlock, sentence_layouts
 
@@ -59,6 +60,20 @@ class WordIndex:
         return allowed
 
 
+def sentence_spans(words: WordIndex, places: Int[np.ndarray, "side batch word"], tokens: int) -> Int[np.ndarray, "side batch token"]:
+    """For each token the tokens of its sentence: the first, and the first one after them; twice 0 if it is part of no
+    word. `places` are the tokens of words.
+    """
+    first, after = words.bounds()
+    starts, stops = (side[words.text, words.place] for side in places)
+    counts = stops - starts
+    word = np.repeat(np.arange(len(words)), counts)
+    token = np.arange(len(word)) - np.repeat(np.cumsum(counts) - counts - starts, counts)
+    spans = np.zeros((2, len(words.first), tokens), dtype=np.int64)
+    spans[:, words.text[word], token] = np.stack([starts[first], stops[after - 1]])[:, word]
+    return spans
+
+
 def trees_of(side: Side) -> tuple[Int[np.ndarray, "tree n"], Int[np.ndarray, "tree n"]]:
     """The tags of all words of a batch, by number, and their governors, by number within the text: first in their own
     tree, then in each draw of the control. If a text has fewer trees, the missing ones have no annotation.
@@ -105,16 +120,16 @@ class SentenceIndex:
         """The result of `favourites`, with the other words of the sentence and the `further` positions allowed."""
         import torch
 
-        if batch.tokens is not None and self._further is None and (batch.tokens.weights is None or batch.tokens.rows.is_cuda):
-            return self._by_sentence(batch.tokens)
-        source = batch.weights if batch.tokens is None or batch.tokens.weights is None else batch.tokens.weights
+        tokens = batch.tokens if self._further is None else None
+        if tokens is not None and (fast := kernel("words_cpu")) is not None and (spans := _on_cpu(tokens)) is not None:
+            arrays = (tensor.contiguous().numpy() for tensor in (*spans, tokens.rows, tokens.columns))
+            return torch.from_numpy(fast.favourites_of_tokens(*arrays, *self._ranges))
+        if tokens is not None and (tokens.weights is None or tokens.rows.is_cuda):
+            return self._by_sentence(tokens)
+        source = batch.weights
         plain = self._further is None and source.device.type == "cpu" and source.dtype == torch.float32
         if plain and (fast := kernel("words_cpu")) is not None:
-            arrays = source.contiguous().numpy()
-            if batch.tokens is None:
-                return torch.from_numpy(fast.favourites(arrays, *self._ranges))
-            bounds = (side.numpy() for side in (batch.tokens.rows, batch.tokens.columns))
-            return torch.from_numpy(fast.favourites_of_tokens(arrays, *bounds, *self._ranges))
+            return torch.from_numpy(fast.favourites(source.contiguous().numpy(), *self._ranges))
         masked = batch.weights * self._allowed[:, None]
         return torch.stack([_strongest(masked, -1), _strongest(masked, -2)])
 
@@ -153,6 +168,20 @@ class SentenceIndex:
         bounds[0, words.text, words.place] = words.place[first]
         bounds[1, words.text, words.place] = words.place[after - 1] + 1
         return sentence, bounds
+
+
+def _on_cpu(tokens: TokenMaps) -> SpanWeights | None:
+    """The weights of each row at least on the tokens of its sentence, if they are on the CPU; None if they are not
+    known.
+    """
+    import torch
+
+    weights = tokens.weights
+    if weights is None:
+        return None if tokens.scores is None else tokens.scores.spans
+    if weights.device.type != "cpu" or weights.dtype != torch.float32:
+        return None
+    return SpanWeights(weights, torch.zeros((len(weights), weights.shape[2]), dtype=torch.int64))
 
 
 def _strongest(weights: Float[torch.Tensor, "*shape"], axis: int) -> Int[torch.Tensor, "*shape"]:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from headscope.core.heads import Site
+from headscope.core.rows import RowRequest
 from headscope.encoding.texts import Encoded
 from headscope.models.model import Model
 
 if TYPE_CHECKING:
-    import torch
-
     from headscope.models.capture import Consumer, Exchange, ValueConsumer
     from headscope.models.fused import KeyFactors, Reaches, RowConsumer
 
@@ -50,11 +49,10 @@ class AttentionMaps:
     def stream_rows(
         self,
         texts: Sequence[Encoded],
-        members: Callable[[int], torch.Tensor],
-        offsets: Sequence[int],
+        requests: Callable[[int], RowRequest],
         consume: RowConsumer,
         wanted: frozenset[int],
         reaches: Reaches | None = None,
     ) -> None:
         """Pass the row statistics of each wanted site to `consume`, without maps, as `Model.stream_rows` does."""
-        self.model.stream_rows(texts, members, offsets, consume, wanted, reaches, self.factors)
+        self.model.stream_rows(texts, requests, consume, wanted, reaches, self.factors)
