@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import headscope as hs
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
 from headscope.encoding.texts import Encoder
-from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
+from headscope.engine import prefetch
+from headscope.engine.prefetch import PackedDocument, PackedShard, PackedText, Prefetcher
 from headscope.errors import HeadscopeError
 from headscope.models.model import Model
 
@@ -107,6 +109,24 @@ def test_readers_share_files_and_documents(small_model: Model, tmp_path: Path, f
         assert (ours.lines(), ours.first) == (plain.lines(), plain.first)
         assert shares == sorted(shares)
         assert ahead.share == 1
+
+
+def test_readers_share_files_of_one_document_each(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(7):
+        (tmp_path / f"{number}.txt").write_text(f"It is {number}.\n", encoding="utf-8")
+    encoded: Counter[int] = Counter()
+    document = prefetch._Reader.document
+
+    def counted(reader: prefetch._Reader) -> PackedDocument | None:
+        found = document(reader)
+        encoded[id(reader)] += found is not None
+        return found
+
+    monkeypatch.setattr(prefetch._Reader, "document", counted)
+    encoder = Encoder(small_model.tokenizer, max_length=30)
+    texts = list(Prefetcher(read(*sorted(tmp_path.iterdir())), 3).texts(encoder, Tally()))
+    assert [text.document for text in texts] == [f"{number}.txt" for number in range(7)]
+    assert sorted(encoded.values()) == [2, 2, 3]
 
 
 @pytest.mark.parametrize("readers", [1, 3])

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import cycle, islice
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple, overload
@@ -250,15 +250,15 @@ class _Group:
         files, size = corpus.paths[first::apart], len(range(first, readers, apart))
         held = max(2, HELD // readers // PARCEL)
         self._readers = [_Reader(corpus, encoder, _Part(files, number, size), held) for number in range(size)]
+        self._turn = 0  # the reader that encodes the next document
         self.share = 0.0  # of the current file
         self.skipped = Tally()  # of the file that was read last
 
     def documents(self) -> Iterator[PackedDocument]:
         """The documents of the next file, in order."""
         self.share = 0.0
-        for reader in cycle(self._readers):
-            if (document := reader.document()) is None:
-                break
+        while (document := (reader := self._readers[self._turn]).document()) is not None:
+            self._turn = (self._turn + 1) % len(self._readers)  # continues in the next file: files may have one document each
             self.share = reader.share
             yield document
         for other in self._readers:
@@ -345,11 +345,13 @@ def _read(pipe: Connection) -> None:
 def _send(pipe: Connection, corpus: Corpus, encoder: Encoder, part: _Part) -> None:
     """Send the documents of a part of a corpus and, at the end of each file, what was skipped in it."""
     parcels: list[PackedDocument] = []
+    number = -1  # of the document, among those of all files
     try:
         for path in corpus.paths:
             skipped, names, meter = Tally(), Unique(), Meter((path,))
             size = 0
-            for number, document in enumerate(corpus.read_one(path, skipped, meter)):
+            for document in corpus.read_one(path, skipped, meter):
+                number += 1
                 name = names.of(document.id)
                 if number % part.divisor != part.remainder:
                     continue
