@@ -90,7 +90,7 @@ def run(
     gpus_per_worker: Annotated[float | None, Option(help="GPUs per Ray worker [default: one, or a share if there are fewer]")] = None,
     readers: Annotated[
         int | None,
-        Option(help="processes that prefetch texts, each every n-th of many files; 0: none [default: 0, beside a GPU up to 4]", min=0),
+        Option(help="processes that read and encode the corpus ahead of the model; 0: none [default: 0, with a GPU up to 8]", min=0),
     ] = None,
     gallery: Annotated[int, Option(help="texts from which the gallery is chosen; 0: no gallery", min=0)] = 96,
     resume: Annotated[bool, Option("--resume", help="continue the run in the folder")] = False,

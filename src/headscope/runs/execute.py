@@ -58,8 +58,8 @@ def execute(
     """Run a specification; write to `out` if given. A loaded `model` or `corpus` takes the place of its name.
 
     `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, in the place of a
-    Ray of our own, and `gpus_per_worker` what each of its workers is to have. `readers` processes read ahead, if the
-    corpus has several files; None: as many as suit the device. `gallery` is how many texts of each reading are looked
+    Ray of our own, and `gpus_per_worker` what each of its workers is to have. `readers` processes prefetch, if the
+    corpus consists of files; None: as many as suit the device. `gallery` is how many texts of each reading are looked
     at again for the gallery; it changes no number.
     """
     if engine != "local" and model is not None:
