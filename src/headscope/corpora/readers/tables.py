@@ -102,7 +102,7 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
 
 
 def _renamed(cells: list[str], columns: Mapping[str, str], line: int) -> list[str]:
-    """The first row with columns renamed to fields. A column that has the name of a field but is not meant loses it."""
+    """The first row with columns renamed to fields. Any other column that has the name of such a field loses it."""
     if missing := [name for name in columns.values() if name not in cells]:
         raise Flaw(line, "missing column", f"there is no column {missing[0]!r}: {quoted(cells, 200)}", "Name one of these")
     names = {column: name for name, column in columns.items()}
