@@ -80,7 +80,7 @@ def study(
     progress: Progress | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """The results of a study, which is named as in `run.json`: `flow`, or your own study if it was added to
+    """The results of a study, which is named as in `run.json`: `flow`, or a study of yours that was added to
     `headscope.studies.registry.REGISTRY`.
 
     A model and corpora may be names or objects. `out` is a folder for the results; `resume` continues the study in it,

@@ -182,7 +182,7 @@ class Results(Mapping[str, Table]):
             self.check()
             folder = Folder(self.path or Path())
             try:
-                folder.read(STATES, self.manifest, "There are no intervals of differences without it: run again with --overwrite")
+                folder.read(STATES, self.manifest, "Intervals of differences need this file: run again with --overwrite")
                 states, _ = read_states(folder.path / STATES)
             finally:
                 self.check()

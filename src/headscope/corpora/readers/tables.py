@@ -94,7 +94,7 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
         problem = f"this cannot be read as a row ({error}): {quoted(first.text)}"
         return Flaw(first.number, "not a row", problem, "Close every quote, and double quotes inside a quoted text, or use JSON lines")
     problem = f"a field has more than {csv.field_size_limit():,} characters: {quoted(first.text)}"
-    if last.number > first.number:  # a field that goes on over lines is between quotes
+    if last.number > first.number:  # a field that spans lines is between quotes
         problem = f"{problem} up to line {last.number}, most often because a quote is not closed"
         return Flaw(first.number, "field too long", problem, "Close the quote, or use JSON lines if the text really has this length")
     remedy = "Use JSON lines for texts of this length"
