@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_LONGEST = 1500  # characters of a problem: what it quotes may be as long as a file
+_LONGEST = 1500  # characters of a problem: it may quote a text as long as a file
 
 
 class HeadscopeError(Exception):

@@ -166,7 +166,7 @@ def test_refusals(nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: py
     assert "fi_core_news_sm" in refused("annotate", source, "--language", "fi")
     assert "there is no folder" in refused("annotate", source, "--pipeline", tmp_path / "nowhere")
     assert "cannot be loaded as a pipeline of spaCy" in refused("annotate", source, "--pipeline", tmp_path)
-    assert "Take spacy or stanza" in refused("annotate", source, "--parser", "udpipe")
+    assert "Use spacy or stanza" in refused("annotate", source, "--parser", "udpipe")
     assert "ends in .conllu" in refused("annotate", source, "--pipeline", pipeline, "--out", tmp_path / "a.txt")
     assert "conllu is not a format of raw text" in refused("annotate", sampler, "--pipeline", pipeline)
     spacy.blank("en").to_disk(tmp_path / "blank")

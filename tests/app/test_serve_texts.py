@@ -251,7 +251,7 @@ def test_old_texts_are_forgotten(start: Start) -> None:
     assert len(set(ids)) == 3
     answer = client.get(f"/api/texts/{ids[0]}/heads/1-1")
     assert answer.status_code == 404
-    assert answer.json()["error"] == "the server does not have this text, or not any more"
+    assert answer.json()["error"] == "the server does not have this text, or no longer has it"
     assert answer.json()["remedy"] == "Send the text again"
     fetch(client, ids[1], "1-1")
     assert send(client, "a cat")["id"] == ids[0]  # the same text has the same address again

@@ -51,7 +51,7 @@ def test_stats_of_one_corpus(files: tuple[Path, Path]) -> None:
     text = call("corpus", "stats", files[0], "--model", "none")
     for line in [
         r"sentences +1\n",
-        r"words a sentence +6\.0 \[6 6 6 6 6\]\n",
+        r"words per sentence +6\.0 \[6 6 6 6 6\]\n",
         r"dependencies +5\n",
         r"head to the right +60\.0%\n",
         r"words to the head +1\.4 \[1 1 1 2 2\]\n",
@@ -76,7 +76,7 @@ def test_stats_of_labelled_spans(files: tuple[Path, Path], tmp_path: Path) -> No
     spans.write_text(f'{{"text": "Ann ate ice cream", "targets": [{target}, {{"span1": [0, 1], "label": "PER", "task": "ner"}}]}}\n')
     text = call("corpus", "stats", spans, "--model", "none")
     assert re.search(r"labelled spans +1 ner, 1 srl\n", text)
-    assert re.search(r"words a labelled span +1\.3 \[1 1 1 1\.5 2\]\n", text)
+    assert re.search(r"words per labelled span +1\.3 \[1 1 1 1\.5 2\]\n", text)
     assert re.search(r"labels of srl.*ARG1 +1 +50\.0", text, re.DOTALL)
     beside = call("corpus", "stats", files[0], "--beside", spans, "--model", "none")
     assert re.search(r"labelled spans +– +1 ner, 1 srl", beside)
@@ -88,7 +88,7 @@ def test_stats_side_by_side(files: tuple[Path, Path], tmp_path: Path) -> None:
     text = call(*arguments)
     assert re.search(r"quantity +first +second +sampler", text)
     assert re.search(r"words +6 +6 +[\d,]+ \n", text)
-    assert re.search(r"mentions a chain +2\.0 \[2 2 2 2 2\] +2\.0 \[2 2 2 2 2\] +\d", text)
+    assert re.search(r"mentions per chain +2\.0 \[2 2 2 2 2\] +2\.0 \[2 2 2 2 2\] +\d", text)
     assert re.search(r"keyphrases +– +– +\d", text)
     assert re.search(r"nsubj +2 \(333\.3\) +2 \(333\.3\) +\d", text)
     assert re.search(r"obj +0\.0% \(2\.0\) +0\.0% \(2\.0\) +\d", text)

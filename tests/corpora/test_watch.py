@@ -69,7 +69,7 @@ def test_a_file_that_is_gone_is_noticed(file: Path) -> None:
     documents = iter(read(file))
     next(documents)
     file.unlink()
-    with pytest.raises(CorpusError, match="is gone"):
+    with pytest.raises(CorpusError, match="was removed"):
         list(documents)
 
 

@@ -317,10 +317,10 @@ def test_models_without_a_head_and_maps_without_a_model_are_refused(tmp_path: Pa
     tokens = FAMILIES["wordpiece"]()
     BertModel(BertConfig(vocab_size=len(tokens), **TINY["bert"][3])).save_pretrained(tmp_path / "bare")
     tokens.save_pretrained(tmp_path / "bare")
-    with pytest.raises(ModelError, match=r"saliency needs a loss.* or leave saliency out of --measures"):
+    with pytest.raises(ModelError, match=r"saliency needs a loss.* or remove saliency from --measures"):
         hs.run(tmp_path / "bare", CORPUS, ["saliency"], gallery=0)
     with pytest.raises(
-        ModelError, match=r"it has no language-modelling head, and --generate needs one.* or leave --generate out"
+        ModelError, match=r"it has no language-modelling head, and --generate needs one.* or omit --generate"
     ) as refused:
         hs.run(tmp_path / "bare", CORPUS, ["entropy"], generate=4, gallery=0)
     assert "saliency" not in str(refused.value)

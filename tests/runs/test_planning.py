@@ -40,7 +40,7 @@ def test_nothing_is_run_where_nothing_is_to_be_tried(small_model: Model, monkeyp
     planned = plan_run(make_spec({"measures": ["entropy"]}), model=small_model, tried=0)
     assert planned.trial is None
     assert planned.seconds() is None
-    assert planned.lines()[-1] == "computing time was not tried"
+    assert planned.lines()[-1] == "computing time was not measured"
 
 
 def test_how_long_it_takes() -> None:

@@ -79,7 +79,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _tokens(span: Span) -> list[Token]:
-    """The words of a sentence. White space is no word of CoNLL-U."""
+    """The words of a sentence. White space is not a word in CoNLL-U."""
     words = [token for token in span if not token.text.isspace()]
     return [
         Token(

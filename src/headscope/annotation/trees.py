@@ -48,8 +48,8 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class ParsedTree:
-    """One sentence. `moved` are the words, counted from 1, that had no place in a single tree and were attached to the
-    root.
+    """One sentence as a tree. `moved` are the words, counted from 1, that were attached to the root to form a single
+    tree.
     """
 
     tokens: tuple[Token, ...]
@@ -58,7 +58,7 @@ class ParsedTree:
 
     @classmethod
     def of(cls, tokens: Sequence[Token], written: Sequence[Written] = ()) -> ParsedTree:
-        """The sentence as a tree with one root: other roots, and a word of each cycle, become its `dep`."""
+        """The sentence as a tree with one root: other roots, and a word of each cycle, are attached to it as `dep`."""
         heads, moved = single_root([token.head for token in tokens])
         placed = []
         for place, (token, head) in enumerate(zip(tokens, heads, strict=True), 1):
@@ -120,7 +120,7 @@ def scheme(labels: Collection[str]) -> str:
 def load_parser(parser: str | None = None, pipeline: Any = None, language: str = "en") -> Parser:
     """A parser by its name, by default the first installed. `pipeline` is a name, a folder, or a loaded one."""
     if parser is not None and parser not in PARSERS:
-        raise HeadscopeError(f"there is no parser {parser!r}", f"Take {' or '.join(PARSERS)}")
+        raise HeadscopeError(f"there is no parser {parser!r}", f"Use {' or '.join(PARSERS)}")
     if parser is None and not isinstance(pipeline, str) and pipeline is not None:
         parser = type(pipeline).__module__.partition(".")[0]
         parser = parser if parser in PARSERS else "spacy"

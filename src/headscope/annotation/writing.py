@@ -23,7 +23,7 @@ from headscope.corpora.readers.folders import TEXTS, folder_format
 from headscope.corpora.readers.metadata import PREFIX
 from headscope.errors import HeadscopeError
 
-FORMATS = ("text", "lines", "jsonl", "csv", "tsv", "parquet", "arrow", "keyphrases", "brat")  # that hold raw text
+FORMATS = ("text", "lines", "jsonl", "csv", "tsv", "parquet", "arrow", "keyphrases", "brat")  # formats of raw text
 _BATCH = 100_000  # characters that are parsed together
 _PIECE = 50_000  # characters of a paragraph, which is cut after a sentence if it has more
 Told = Callable[[float | None, int, int], None]
@@ -37,7 +37,7 @@ def raw_texts(*texts: Any, format: str | None = None, on_error: OnError | str = 
 
 
 def _untold(names: Sequence[str | Path]) -> bool:
-    """Whether the first is a file whose name tells no format, or a folder with plain texts in it but no keys."""
+    """Whether the first is a file whose name does not show its format, or a folder with plain texts but no keys."""
     first = Path(split_columns(str(names[0]))[0]) if names else Path()
     if kind_of(first) == "folder":
         return folder_format(first) is None and any(base_name(path).lower().endswith(TEXTS) for path in first.iterdir())
@@ -58,11 +58,11 @@ class AnnotationRun:
 def annotate(corpus: Corpus, parser: Parser, out: Path | IO[bytes], overwrite: bool = False, progress: Told | None = None) -> AnnotationRun:
     """Write the documents of a corpus with sentences, words, tags and trees as the parser finds them.
 
-    `out` appears when all of it is written. An existing file is replaced only with `overwrite`.
+    The file `out` appears when it is complete. An existing file is replaced only with `overwrite`.
     """
     if corpus.format not in (*FORMATS, "memory"):
         raise HeadscopeError(
-            f"{corpus.format} is not a format of raw text", f"Annotate {', '.join(FORMATS)}; annotated corpora need no parser"
+            f"{corpus.format} is not a format of raw text", f"Annotate one of {', '.join(FORMATS)}; annotated corpora need no parser"
         )
     if isinstance(out, Path) and out.suffix != ".conllu":
         raise HeadscopeError(f"{out} is not the name of a CoNLL-U file", "Use a name that ends in .conllu")
@@ -152,7 +152,7 @@ def _comment(key: str, value: str) -> str:
 
 
 class _Names:
-    """Names of documents as ids of sentences can hold them: without white space and slashes, and none twice."""
+    """Names of documents for the ids of sentences: without white space and slashes, and each only once."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

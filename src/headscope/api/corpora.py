@@ -34,8 +34,8 @@ def annotate(
     """Raw texts with sentences, words, tags and trees as an installed parser finds them, marked as automatic
     (docs/annotate.md).
 
-    `parser` is `spacy` or `stanza`; `pipeline` a name, a folder, or a pipeline that is loaded already. They are written
-    to `out`, a CoNLL-U file, and read from there; without it they stay in memory.
+    `parser` is `spacy` or `stanza`; `pipeline` a name, a folder, or a pipeline that is loaded already. The annotated
+    texts are written to `out`, a CoNLL-U file, and read from there; without `out` they stay in memory.
 
     >>> import headscope as hs
     >>> corpus = hs.annotate("notes.txt", parser="spacy")  # doctest: +SKIP
@@ -66,7 +66,7 @@ def check_corpus(*texts: Texts, level: int = 3, ignore: Collection[str] = ()) ->
         return check(texts, level, ignore)
     corpus = read(*texts)
     if corpus.format not in CHECKED:
-        raise HeadscopeError(f"{', '.join(corpus.names)} (read as {corpus.format}) has no lines to check", f"Check {', '.join(CHECKED)}")
+        raise HeadscopeError(f"{', '.join(corpus.names)} (read as {corpus.format}) has no lines to check", f"Check {' or '.join(CHECKED)}")
     return check(corpus.paths, level, ignore)
 
 
@@ -84,5 +84,5 @@ def corpus_stats(corpus: Texts = "sampler") -> Stats:
 
 
 def corpus_or_names(texts: Texts, on_error: OnError = "raise") -> Texts:
-    """Texts in memory as a corpus; anything else as it is: a corpus, and names of files, which results keep."""
+    """Texts in memory as a corpus; a corpus and names of files, which results record, are returned unchanged."""
     return texts if isinstance(texts, Corpus) or names_files(texts) else read(texts, on_error=on_error)

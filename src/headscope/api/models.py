@@ -26,15 +26,15 @@ def load(
     random: int | None = None,
     head: bool = False,
 ) -> Model:
-    """A model ready to be looked at; with `random`, a seed, untrained but for its embeddings; with `head`, able to
-    predict, which `saliency` needs.
+    """A loaded model whose attention can be read. With `random`, a seed, all weights except the embeddings are redrawn;
+    with `head`, the model can also predict, which `saliency` needs.
 
     `model` is a name: `mini` (embedded), a folder with a model, a PEFT adapter or a sentence_transformers model, a GGUF
     file, or a hub id. Or it is in memory: a transformers model with its `tokenizer`, a PeftModel with its tokenizer, a
-    pipeline, or a SentenceTransformer. A model in memory is left as it is, and its weights are shared, not copied.
+    pipeline, or a SentenceTransformer. A model in memory is not changed, and its weights are shared, not copied.
 
     `device` is `cpu`, `cuda`, `cuda:1`, ..., or `auto` (by accelerate); without it a GPU is used if there is one.
-    `dtype` is `float32` (the default), `float16` or `bfloat16`. A model in memory stays where and as it is.
+    `dtype` is `float32` (the default), `float16` or `bfloat16`. A model in memory keeps its device and its data type.
 
     >>> import headscope as hs
     >>> model = hs.load("mini")
@@ -56,9 +56,7 @@ def load(
 
 
 def given_model(model: GivenModel, tokenizer: Any = None) -> Model | ModelInMemory | str:
-    """A model as a run or a study takes it: the name of one, one that is loaded, or one in memory. An error for
-    anything else.
-    """
+    """A model as a run or a study takes it: a name, a loaded model or a model in memory; an error for anything else."""
     if isinstance(model, str | Path):
         return str(model)
     from headscope.models.loading.in_memory import ModelInMemory
@@ -70,7 +68,7 @@ def given_model(model: GivenModel, tokenizer: Any = None) -> Model | ModelInMemo
 
 
 def loaded_model(model: GivenModel, *, device: str | None = None, head: bool = False, random: int | None = None) -> Model:
-    """A model, loaded unless it is."""
+    """The model, loaded if it is not loaded yet."""
     from headscope.models.load import load as load_named
     from headscope.models.model import Model
 
@@ -86,5 +84,5 @@ def loaded_model(model: GivenModel, *, device: str | None = None, head: bool = F
 
 
 def name_of(model: Model | ModelInMemory | str) -> str:
-    """What a model is called in a specification."""
+    """The name of a model in a specification."""
     return model if isinstance(model, str) else model.name

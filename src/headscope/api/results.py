@@ -1,4 +1,4 @@
-"""What runs and studies found, to be asked for tables, figures and pages."""
+"""Results of runs and studies as objects with tables, figures and pages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def warn(lines: Iterable[str]) -> None:
-    """Issue a HeadscopeWarning for each line, at the line of the user's that called us."""
+    """Issue a HeadscopeWarning for each line, at the line of the user's code that called headscope."""
     frame, depth = inspect.currentframe(), 1
     while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("headscope."):
         frame, depth = frame.f_back, depth + 1
@@ -51,7 +51,7 @@ def _warnings(results: Results) -> list[str]:
 
 
 def _warned(results: Results) -> str:
-    """How many warnings there are, for one line."""
+    """The number of warnings as the end of a line; empty if there are none."""
     number = len(results.warnings)
     return f"; {number} warning{'s' if number > 1 else ''}" if number else ""
 
@@ -65,12 +65,12 @@ class Measured:
 
     @property
     def table(self) -> Table:
-        """One row a head and quantity."""
+        """One row per head and quantity."""
         return self._results[self.name]
 
     @property
     def layers(self) -> Table:
-        """One row a layer and quantity: the mean over the layer's heads, where the measure has one."""
+        """One row per layer and quantity: the mean over the layer's heads, if the measure has one."""
         return self._results[f"{self.name}_layers"]
 
     @property
@@ -79,10 +79,10 @@ class Measured:
         return self._results.by_slice(self.name)
 
     def plot(self, figure: str | None = None, **choices: Any) -> Drawing:
-        """The measure's figure, as a matplotlib figure; without a name the one that shows it best. `choices` are those
-        of `headscope plot`: `quantity` of a heatmap (by default the first), those of figures of distances, and those of
-        all figures: `width` ("column", "page" or millimetres), `font_size` in points, `style` ("colour", "grey" or
-        "dark"), and `signature=True` to write the signature into the picture.
+        """A figure of the measure, as a matplotlib figure; without a name, the one that shows the measure best.
+        `choices` are the options of `headscope plot`: `quantity` of a heatmap (by default the first), those of figures
+        of distances, and those of all figures: `width` ("column", "page" or millimetres), `font_size` in points,
+        `style` ("colour", "grey" or "dark"), and `signature=True` to write the signature into the picture.
 
         >>> import headscope as hs
         >>> run = hs.run("mini", "sampler", ["tokens"], limit=2, replicates=0, gallery=0)
@@ -107,8 +107,8 @@ class Measured:
 
 
 class Run:
-    """What a run found. `run["entropy"].table` is a table, `run["entropy"].plot()` a figure; `run.results` holds all
-    tables by name.
+    """The results of a run. `run["entropy"].table` is a table, `run["entropy"].plot()` a figure; `run.results` holds
+    all tables by name.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["relations"], limit=2, replicates=0, gallery=0)
@@ -126,7 +126,7 @@ class Run:
 
     @property
     def measures(self) -> list[str]:
-        """What can be asked for with `run[...]`."""
+        """The names of the measures, for `run[...]`."""
         return list(self.results.measures)
 
     def __getitem__(self, name: str) -> Measured:
@@ -135,7 +135,8 @@ class Run:
         return Measured(self.results, name)
 
     def slice(self, **choice: object) -> Run:
-        """The documents of one slice, of a run with `by`: `run.slice(genre="news")` has the same measures.
+        """The results over the documents of one slice, for a run with `by`: `run.slice(genre="news")` has the same
+        measures.
 
         >>> import headscope as hs
         >>> run = hs.run("mini", "sampler", ["entropy"], by="length", replicates=0, gallery=0)
@@ -148,7 +149,7 @@ class Run:
 
     @property
     def slices(self) -> dict[str, int]:
-        """The slices of a run with `by`, and how many documents each has."""
+        """The slices of a run with `by`, and the number of documents of each."""
         return {name: counted["documents"] for name, counted in self.results.manifest.get("slices", {"values": {}})["values"].items()}
 
     def heads(self, *others: Run) -> Table:
@@ -163,7 +164,7 @@ class Run:
         return heads(self, *others)
 
     def alike(self, kind: Kind | None = None) -> Alike:
-        """How far apart the heads of one kind are, if the run measured `distances`: points, groups, neighbours,
+        """The distances between the heads of one kind, if the run measured `distances`: points, groups, neighbours,
         near-duplicates.
         """
         from headscope.comparison.alike import alike
@@ -171,24 +172,22 @@ class Run:
         return alike(self.results, kind)
 
     def report(self, path: str | Path | None = None, studies: Sequence[StudyResult] = ()) -> Path:
-        """Write the run as one offline HTML page, by default into its folder, and return where it is. `studies` have
-        their part in it.
+        """Write the run as one offline HTML page, by default into its folder, and return its path. Each of `studies`
+        gets a section.
         """
         from headscope.report import write_report
 
         return write_report(self.results, Path(path) if path is not None else None, [study.results for study in studies])
 
     def show(self, head: str | None = None) -> RunView:
-        """Every head and what is known of the chosen one, to look through in a notebook."""
+        """A view for notebooks: all heads, and what is known of the chosen one."""
         from headscope.widget.run import RunView
 
         return RunView(self.results, head)
 
     @property
     def warnings(self) -> list[str]:
-        """What must be known before a number is used: that the model cannot read the texts, or that a measure
-        counted nothing.
-        """
+        """Warnings to read before a number is used: the model cannot read the texts, or a measure counted nothing."""
         return self.results.warnings
 
     def __repr__(self) -> str:
@@ -206,8 +205,8 @@ class Run:
 
 
 class StudyResult:
-    """What a study found: `study["summary"]` is a table, `study.plot("westera1")` a figure, and printed it says what it
-    found.
+    """The results of a study: `study["summary"]` is a table, `study.plot("westera1")` a figure, and `print(study)`
+    prints the findings.
 
     >>> import headscope as hs
     >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
@@ -220,12 +219,12 @@ class StudyResult:
 
     @property
     def signature(self) -> str:
-        """The line that says what was looked at, on what, and how."""
+        """The line that says what was studied, on what, and how."""
         return self.results.signature
 
     @property
     def tables(self) -> list[str]:
-        """What can be asked for with `study[...]`."""
+        """The names of the tables, for `study[...]`."""
         return list(self.results)
 
     def __getitem__(self, name: str) -> Table:
@@ -233,8 +232,8 @@ class StudyResult:
 
     def plot(self, figure: str, quantity: str | None = None, **choices: Any) -> Drawing:
         """A figure of the study by its name, as `headscope plot --help` lists them: `westera1` of flow, `michel1` of
-        ablation. `quantity` names examples where a figure shows some (`pos/2` of `tenney3`); `choices` are what the
-        figure takes, such as `bars=True`, or another study as `structural=`, and those of all figures: `width`,
+        ablation. `quantity` names examples in figures that show some (`pos/2` of `tenney3`); `choices` are the options
+        of the figure, such as `bars=True`, or another study as `structural=`, and those of all figures: `width`,
         `font_size`, `style`, `signature`.
         """
         from headscope.figures import draw
@@ -243,7 +242,7 @@ class StudyResult:
         return draw(figure, self.results, quantity=quantity, **chosen)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the study as one offline HTML page, by default into its folder, and return where it is."""
+        """Write the study as one offline HTML page, by default into its folder, and return its path."""
         from headscope.report import write_report
 
         return write_report(self.results, Path(path) if path is not None else None)
@@ -266,8 +265,8 @@ class StudyResult:
 
 @dataclass(frozen=True, repr=False)
 class TwinHeads(Twins):
-    """What `twins` found: the heads of two models, their distances, and its picture. `results` are the tables and what
-    they depend on.
+    """The results of `twins`: the heads of two models, their distances, and a figure. `results` holds the tables and
+    what they depend on.
 
     >>> import headscope as hs
     >>> from headscope.api import TwinHeads
@@ -278,7 +277,7 @@ class TwinHeads(Twins):
 
     @classmethod
     def of_study(cls, results: Results) -> Self:
-        """What a finished study of twins compared."""
+        """The heads that a finished study of twins compared."""
         return replace(super().of_study(results), results=results)
 
     def table(self, name: str = "twins") -> Table:
@@ -288,8 +287,8 @@ class TwinHeads(Twins):
         return self.results[name] if self.results is not None and name in self.results else super().table(name)
 
     def plot(self, embedding: Method = "metric", sqrt: bool = False, **options: Any) -> Drawing:
-        """All heads of both models as points, and how far their layers are apart, as a matplotlib figure. `options` are
-        those of all figures.
+        """A matplotlib figure of all heads of both models as points, and of the distances between their layers.
+        `options` are those of all figures.
         """
         from headscope.studies.twins.figures import draw
 
@@ -317,8 +316,8 @@ class TwinHeads(Twins):
 
 
 class Compared:
-    """Runs, or studies of one kind, side by side: `found.differences["overall"]` is a table, `found.wide("best")`
-    one to read.
+    """Runs, or studies of one kind, side by side: `compared.differences["overall"]` is a table for further use,
+    `compared.wide("best")` a table to read.
     """
 
     def __init__(self, comparison: Comparison) -> None:
@@ -326,28 +325,28 @@ class Compared:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the runs are called in the tables: what differs between them."""
+        """The names of the runs in the tables: what differs between the runs."""
         return self.comparison.names
 
     @property
     def values(self) -> Mapping[str, Table]:
-        """By name, tables with a row for each number of each run: what it is of, `run`, `value`, `low`, `high`."""
+        """By name, tables with one row per number and run: what the number is of, `run`, `value`, `low`, `high`."""
         return self.comparison.values
 
     @property
     def differences(self) -> Mapping[str, Table]:
-        """By name, tables with a row for each number and pair: `first`, `second`, `a`, `b`, `difference`, `low`,
+        """By name, tables with one row per number and pair of runs: `first`, `second`, `a`, `b`, `difference`, `low`,
         `high`, `p` (Holm's).
         """
         return self.comparison.differences
 
     def wide(self, table: str) -> Table:
-        """A table to read: a column for each run and each difference."""
+        """A table to read, with one column per run and per difference."""
         return self.comparison.wide(table)
 
     def plot(self, table: str | None = None, change: bool = False, **options: Any) -> Drawing:
-        """One of the tables as a matplotlib figure; of ablation, by default, the scores without each head on each
-        task, or with `change` what is lost of them in percent. `options` are those of all figures.
+        """One of the tables as a matplotlib figure. For ablations the default is the scores without each head on each
+        task or, with `change`, the loss in percent. `options` are those of all figures.
         """
         from headscope.figures.compared import draw
 
@@ -355,7 +354,7 @@ class Compared:
             return draw(self.comparison, table, change)
 
     def report(self, path: str | Path) -> Path:
-        """Write everything as one offline HTML page, and return where it is."""
+        """Write everything as one offline HTML page, and return its path."""
         from headscope.report.comparison import write_comparison
 
         return write_comparison(self.comparison, Path(path))
@@ -372,7 +371,7 @@ class Compared:
         return html.card(", ".join(self.names), before, table._repr_html_(), "; ".join(after))
 
     def _first(self) -> tuple[Table, list[str], list[str]]:
-        """The first table, with what is said before it and after it."""
+        """The first table, with the lines before it and after it."""
         name = next(iter(self.values))
         mind = [f"warning: {line}" for line in self.comparison.unlike]
         return self.wide(name), mind, [self.comparison.counted(name), f"intervals: {self.comparison.how}"]
@@ -431,11 +430,11 @@ def rerun(
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Rerun:
-    """Make a run or a study in a folder again, with its settings, and compare every table and state with what is there.
+    """Repeat a run or a study with its settings, and compare every table and state with the results in its folder.
 
-    It goes into `out`, or into a folder beside it that is removed if all is identical. `model` and the corpora, and the
-    `other` model of twins, need to be named only if they are not where they were; one that is not what it was is
-    refused before anything is computed. `tell` hears of other versions then.
+    The new results are written to `out`, or to a folder beside the old one that is removed if all is identical.
+    `model`, the corpora and the `other` model of twins need to be named only if they were moved. If their content has
+    changed, an error is raised before anything is computed. `tell` receives a line for each version that has changed.
 
     >>> import headscope as hs, tempfile
     >>> folder = tempfile.mkdtemp() + "/run"
@@ -461,8 +460,8 @@ def rerun(
 
 
 def open_run(path: str | Path) -> Run:
-    """The run in a folder that `headscope run` or `hs.run(..., out=)` wrote. A run that was interrupted is refused: go
-    on with it first.
+    """The run in a folder that `headscope run` or `hs.run(..., out=)` wrote. An interrupted run is refused: resume it
+    first.
 
     >>> import headscope as hs
     >>> run = hs.open_run("RUN")  # doctest: +SKIP
@@ -472,7 +471,7 @@ def open_run(path: str | Path) -> Run:
 
 
 def open_study(path: str | Path) -> StudyResult:
-    """The study in a folder: of flow, ablation, a probe, keywords, twins or a replication.
+    """The study in a folder: flow, ablation, a probe, keywords, twins, a replication or any other.
 
     >>> import headscope as hs
     >>> study = hs.open_study("ABLATED")  # doctest: +SKIP

@@ -48,8 +48,8 @@ def inspect(
     lengths: Sequence[int] = (),
     batch: int = 1,
 ) -> ModelDescription:
-    """What a model is, how its attention is read, what it predicts, and the memory of a batch of texts by their length;
-    printed, it fits one screen. `lengths` are added to the usual rows of the table of memory.
+    """What a model is, how its attention is read, what it predicts, and the memory of a batch of texts by their length,
+    on one screen when printed. `lengths` are further rows of the table of memory.
 
     >>> import headscope as hs
     >>> summary = hs.inspect("mini")
@@ -74,9 +74,9 @@ def train(
 ) -> TrainedModel:
     """Fine-tune a model on labelled texts and save it into the folder `out`, which `load(out, head=True)` reads.
 
-    `dev` is what it is tested on; without it part of the documents is held out. `recipe` may be `labels`, `epochs`,
-    `batch`, `rate`, `warmup`, `weight_decay`, `checks`, `patience`, `held_out`, `metric`, `limit`, `max_length` and
-    `seed` (docs/training.md).
+    `dev` is the corpus that the model is tested on; without it a part of the documents is held out. `recipe` may have
+    `labels`, `epochs`, `batch`, `rate`, `warmup`, `weight_decay`, `checks`, `patience`, `held_out`, `metric`, `limit`,
+    `max_length` and `seed` (docs/training.md).
 
     >>> import headscope as hs
     >>> hs.train("train.tsv", "sst2", dev="dev.tsv", epochs=2)  # doctest: +SKIP
@@ -116,11 +116,12 @@ def run(
     `corpus` is what `read` takes: names of files, a list of texts, a table, a dataset, ... `settings` are those of a
     specification: `unit`, `preset`, `limit`, ...
 
-    `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or measures of your own: classes, or
-    where they are, as in `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts looked at
-    again for maps to show (docs/runs.md); it changes no number. `by` is a column of the documents, whose values divide
-    the corpus into slices (docs/slices.md). `map` is what is measured: attention `weights`, the `norm` of what they
-    carry, or `value-zeroing` (docs/maps.md). With `profile`, a table says where the time went.
+    `measures` are names, names with options (`{"entropy": {"level": "word"}}`), or your own measures: classes, or their
+    places, as in `"reach.py:Reach"` (docs/adding-a-measure.md). `gallery` is the number of texts from which the gallery
+    is chosen (docs/runs.md); it changes no number. `by` is a column of the documents, whose values divide the corpus
+    into slices (docs/slices.md). `map` is what is measured: attention `weights`, the `norm` of what heads carry, or
+    `value-zeroing` (docs/maps.md). `readers` processes read and encode texts ahead of the model. With `profile`, a
+    table says where the time went.
 
     >>> import headscope as hs
     >>> run = hs.run("mini", "sampler", ["entropy"], limit=8)
@@ -169,8 +170,8 @@ def plan(
     progress: Progress | None = None,
     **settings: Any,
 ) -> RunEstimate:
-    """What `run` with the same arguments would read, skip and cost: the corpus is read and cut, and `tried` shards are
-    timed.
+    """What `run` with the same arguments would read, skip and cost. The corpus is read and cut into texts, and `tried`
+    shards are timed.
 
     >>> import headscope as hs
     >>> estimate = hs.plan("mini", "sampler", ["entropy"], limit=4, tried=0)
@@ -212,12 +213,12 @@ def measure(
     documents: Sequence[str] | None = None,
     **options: Any,
 ) -> Run:
-    """Measure attention maps that are already there.
+    """Measure given attention maps, without a model.
 
     `attention` is one text [layers, heads, T, T] with its T `tokens`; a list of texts, which may differ in length, with
     a list of tokens for each; the tuple of layers that transformers returns (`outputs.attentions`), for one text or for
-    a batch, whose padding is cut off; or one or more files (.npz, .safetensors) that hold maps and tokens. Arrays are
-    those of NumPy, torch (any float type and device), JAX, or of anything with `__dlpack__` or `__array__`.
+    a batch, whose padding is cut off; or one or more files (.npz, .safetensors) that hold maps and tokens. Arrays can
+    be of NumPy, torch (any float type and device), JAX, or of anything with `__dlpack__` or `__array__`.
 
     `roles` (`word`, `cls`, `sep`, `special`), `words` (one number per token, None for special ones), `annotation`
     (headscope Words) and `documents` (what intervals resample) are given like `tokens`. `options` are `preset`, `rows`,
@@ -258,7 +259,7 @@ def measure(
 
 
 def _warned(results: Results) -> Run:
-    """A run, and what it warns of as Python warnings."""
+    """The results as a run, after their warnings are issued as Python warnings."""
     warn(results.warnings)
     return Run(results)
 
@@ -290,12 +291,12 @@ def view(
 
     `measure` (`A`, `G`, `G*`, `rollout`, `norms`, or several) shows the influence between words as a heatmap, of a
     `layer` or, without one or with `"mean"`, as the mean over layers; `.influence("G", 3)` has the numbers. `highlight`
-    names links and words that are red, as in `["opened→door", "the:2"]`; `relation` a relation of an annotated text, as
-    in `"obj"`.
+    names links and words to show in red, as in `["opened→door", "the:2"]`; `relation` names a relation of an annotated
+    text, as in `"obj"`.
 
-    With `generate` the text is a prompt that a decoder continues by so many tokens, greedily or, with a `temperature`,
-    by seeded sampling; `.generated` is what it wrote, `.step(3, "5-3")` a head's attention when it chose the third
-    token (docs/generation.md). A model that is loaded already needs `head=True`.
+    With `generate` the text is a prompt that a decoder continues by this many tokens, greedily or, with a
+    `temperature`, by seeded sampling; `.generated` is the generated text, `.step(3, "5-3")` a head's attention when the
+    third token was chosen (docs/generation.md). A loaded model needs `head=True`.
 
     >>> import headscope as hs
     >>> hs.view("mini", "The keys to the cabinet are on the table.", heads=["8-11"]).grid("8-11").rows[:3]
@@ -340,12 +341,12 @@ def keywords(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> KeywordView:
-    """The phrases of a text that matter, ranked by heads that have learnt what matters from other texts.
+    """The keyphrases of a text, ranked by weights of attention that were learnt from other texts.
 
-    `learned` is a study of keywords (its folder, or what `probe_keywords` gave), or a corpus with keyphrases; without
-    it the embedded sampler, which takes some seconds. `model` is by default that of the study, or `mini`. The `finder`
-    of what is returned can be given as `learned` again. Drawn in a notebook, or saved with `.save("page.html")` or
-    `.save("figure.svg")`.
+    `learned` is a study of keywords (its folder, or the result of `probe_keywords`), or a corpus with keyphrases; by
+    default the embedded sampler, from which learning takes some seconds. `model` is by default that of the study, or
+    `mini`. The `finder` of the result can be given as `learned` again. The result is drawn in a notebook, or saved with
+    `.save("page.html")` or `.save("figure.svg")`.
 
     >>> import headscope as hs
     >>> found = hs.keywords("The ferry was late again, and the harbour was full of lorries.")  # doctest: +SKIP
@@ -381,7 +382,7 @@ def _finder(
 
 
 def named(model: Model | ModelInMemory | str, corpus: Texts) -> tuple[str, tuple[str, ...]]:
-    """What a model and a corpus are called in a specification."""
+    """The names of a model and of a corpus in a specification."""
     named = [corpus] if isinstance(corpus, str | Path) else corpus
     paths = tuple(str(path) for path in (named.names if isinstance(named, Corpus) else named))
     return name_of(model), paths

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def flow(model: GivenModel = "mini", corpus: Texts = "sampler", out: str | Path | None = None, **settings: Any) -> StudyResult:
-    """Influence between words, by attention and by gradients, and whether that goes with coreference, parts
-    of speech and trees.
+    """Influence between words, by attention and by gradients, and whether it goes with coreference, parts of speech and
+    trees.
 
     `settings` are those of a specification (docs/flow.md): `measures`, `parts`, `norm`, `limit`, `items`, `draw`,
     `preset`, ...
@@ -46,8 +46,8 @@ def twins(
     out: str | Path | None = None,
     **settings: Any,
 ) -> TwinHeads:
-    """Whether the heads of two models have twins in each other: all heads side by side, over the texts that both can
-    read.
+    """The twins of the heads of two models: for each head the nearest head of the other model, over the texts that both
+    models can read.
 
     `settings` are those of a specification (docs/alike.md): `level` (`word`, or `token` for models that read the same
     tokens), `kind` (one, or one for each model), `control`, `epsilons`, `least`, `unit`, `word_rows`, `limit`, ...
@@ -80,12 +80,12 @@ def study(
     progress: Progress | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """The results of a study that is given by the name it has in `run.json`: `flow`, or one of your own that was added
-    to `headscope.studies.registry.REGISTRY`.
+    """The results of a study, which is named as in `run.json`: `flow`, or a study of yours that was added to
+    `headscope.studies.registry.REGISTRY`.
 
-    A model and corpora may be named, or given as they are. `out` is a folder for the results; `resume` goes on with
-    what it holds, `overwrite` replaces it; `progress` is called with the share that is done, texts and tokens. All
-    others are settings.
+    A model and corpora may be names or objects. `out` is a folder for the results; `resume` continues the study in it,
+    and `overwrite` replaces it. `progress` is called with the share that is done, and the numbers of texts and tokens.
+    All other arguments are settings.
 
     >>> import headscope as hs
     >>> result = hs.study("flow", corpus="sampler", measures=["A"], parts=["trees"], limit=2, replicates=0)
@@ -100,7 +100,7 @@ def study(
 
 
 def plan_study(name: str, model: GivenModel = "mini", *, device: str | None = None, tried: float = 15.0, **settings: Any) -> StudyEstimate:
-    """What `study` with the same arguments would read and cost: its corpora are read, it is worked on for about `tried`
+    """What `study` with the same arguments would read and cost. Its corpora are read, the study runs for about `tried`
     seconds, and the rest is estimated from that. No folder is written.
 
     >>> import headscope as hs
@@ -115,7 +115,7 @@ def plan_study(name: str, model: GivenModel = "mini", *, device: str | None = No
 
 
 def _given(name: str, model: GivenModel, settings: dict[str, Any]) -> tuple[Study, StudySpec, dict[str, Any]]:
-    """A study, its specification, and what is given as it is: the model, corpora, and what the study takes beside."""
+    """A study, its specification, and its arguments that are objects: the model, corpora, and those the study takes."""
     from headscope.studies.registry import REGISTRY
 
     kind, given = REGISTRY[name], given_model(model)
@@ -137,8 +137,8 @@ def ablate(
     """What a model loses without some of its heads: one by one, all but one, layer by layer, more and more of them.
 
     `settings` are those of a specification (docs/ablation.md): `score`, `parts`, `how`, `limit`, ... A loaded model
-    needs `head=True`. `score` may be a function of your own: from an array [example, number], the numbers being `loss`,
-    `right` and `count` of each text, and of a classifier `found` and `truth`, to a score of which more is better.
+    needs `head=True`. `score` may be your own function of an array [example, number]; it returns a score of which more
+    is better. The numbers of each text are `loss`, `right` and `count`, and for a classifier also `found` and `truth`.
 
     >>> import headscope as hs
     >>> study = hs.ablate("mini", "sampler", parts=["layers"], limit=2, replicates=0)
@@ -182,7 +182,7 @@ def probe_attention(
     """How many governors of words can be found from the attention of all heads together: attention probes (Clark et al.
     2019, §5).
 
-    Probes learn from `corpus` and are tried on `dev`, without it on documents held out. `settings` are those of a
+    Probes are trained on `corpus` and scored on `dev`, by default on held-out documents. `settings` are those of a
     specification (docs/attention-probe.md): `probes`, `words`, `vectors`, `seeds`, `root`, `decode`, `preset`, ...
 
     >>> import headscope as hs
@@ -203,12 +203,11 @@ def probe_edge(
     look: Texts | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """In which layers of a model labels of words and of pairs of words are to be found: edge probing (Tenney et al.
-    2019).
+    """Which layers of a model encode labels of words and of pairs of words: edge probing (Tenney et al. 2019).
 
-    Probes are trained on `corpus` and scored on `dev`, without it on a part of the documents; targets of `look` are
-    shown one by one. `settings` are those of a specification (docs/edge-probing.md): `tasks`, `seeds`, `control`,
-    `single`, `limit`, `preset`, ...
+    Probes are trained on `corpus` and scored on `dev`, by default on held-out documents; targets of `look` are shown
+    one by one. `settings` are those of a specification (docs/edge-probing.md): `tasks`, `seeds`, `control`, `single`,
+    `limit`, `preset`, ...
 
     >>> import headscope as hs
     >>> study = hs.probe_edge(tasks=["pos"], seeds=1)  # doctest: +SKIP
@@ -225,10 +224,10 @@ def probe_keywords(
     out: str | Path | None = None,
     **settings: Any,
 ) -> StudyResult:
-    """Which heads look at the words of keyphrases, and how well all of them together find those (Štefánik).
+    """Which heads attend to the words of keyphrases, and how well all heads together find these words (Štefánik).
 
-    Learnt from `corpus` and tried on `dev`; without it documents are tried in turn. `settings` are those of a
-    specification (docs/keywords.md): `source`, `folds`, `penalty`, `limit`, `max_length`, ...
+    Weights are learnt from `corpus` and tested on `dev`, by default by cross-validation over documents. `settings` are
+    those of a specification (docs/keywords.md): `source`, `folds`, `penalty`, `limit`, `max_length`, ...
 
     >>> import headscope as hs
     >>> study = hs.probe_keywords(max_length=32, folds=2, replicates=0)
@@ -241,10 +240,10 @@ def probe_keywords(
 def probe_structural(
     model: GivenModel = "mini", corpus: Texts = "sampler", dev: Texts | None = None, out: str | Path | None = None, **settings: Any
 ) -> StudyResult:
-    """Whether trees lie in the vectors of each layer, as distances and as depths: the structural probe (Hewitt &
+    """Whether the vectors of each layer encode trees, as distances and as depths: the structural probe (Hewitt &
     Manning 2019).
 
-    Probes learn from `corpus` and are scored on `dev`, without it on some of the documents. `settings` are those of a
+    Probes are trained on `corpus` and scored on `dev`, by default on held-out documents. `settings` are those of a
     specification (docs/structural-probe.md): `layers` (0: embeddings), `rank`, `ranks`, `baselines`, `seeds`, `limit`,
     `epochs`, `preset`, ...; hidden states are kept in a folder `cache` if one is named, and take `cache_limit` GiB at
     most.
@@ -288,12 +287,12 @@ def prune(
     progress: Progress | None = None,
     **settings: Any,
 ) -> PruneResult:
-    """A smaller model without the heads that matter least, and what it scores beside the whole one on documents that
-    had no say in the choice (docs/ablation.md).
+    """A smaller model without the heads that matter least, and its scores beside those of the whole model on documents
+    that were not used for the choice (docs/ablation.md).
 
-    `keep` is the share of heads to keep. Heads go by `importance`, `drop`, `random`, or a quantity of a `run`. The
-    smaller model is saved into the folder `out`, if one is named; with `keep_shape` with zeros in place of the heads.
-    `settings` are those of `ablate`: `score`, `limit`, `max_length`, `seed`, ...
+    `keep` is the share of heads to keep. The order of removal is by `importance`, `drop`, `random`, or a quantity of a
+    `run`. The smaller model is saved into the folder `out`, if one is named; with `keep_shape`, it has zeros in place
+    of the removed heads. `settings` are those of `ablate`: `score`, `limit`, `max_length`, `seed`, ...
 
     >>> import headscope as hs
     >>> result = hs.prune("mini", 0.9, limit=6, replicates=0)
@@ -332,7 +331,7 @@ def replicate(
 
     `recipe` is `clark2019`, `hewitt2019`, `michel2019`, `stefanik`, `tenney2019`, `westera` or a TOML file; `corpus`
     files for all steps, or files by role: `{"treebank": "train.conllu", "treebank-dev": "dev.conllu"}`. Everything is
-    written to the folder `out`, by default under `runs`; `full` lifts the limits that keep a recipe short.
+    written to the folder `out`, by default under `runs`; `full` removes the recipe's limits on texts and training.
     `study["claims"]` is the table, `study.report()` the page.
 
     >>> import headscope as hs
@@ -357,6 +356,6 @@ def replicate(
 
 
 def _warned(results: Results) -> StudyResult:
-    """A study, and what it warns of as Python warnings."""
+    """The results as a study, after their warnings are issued as Python warnings."""
     warn(results.warnings)
     return StudyResult(results)

@@ -23,7 +23,7 @@ RunName = Annotated[str, Path(description="a name that /api/runs lists")]
 
 @dataclass(frozen=True)
 class AppState:
-    """Where requests find what they are about."""
+    """What requests are answered from: runs, models, texts and limits."""
 
     runs: ServedRuns
     models: ServedModels
@@ -38,13 +38,13 @@ class AppState:
         return text
 
     def close(self) -> None:
-        """Begin no more work."""
+        """Begin no new work."""
         self.runs.close()
         self.models.close()
 
 
 async def state(request: Request) -> AppState:
-    """What the server has."""
+    """The state of the app that a request was sent to."""
     app_state: AppState = request.app.state.headscope
     return app_state
 
@@ -77,7 +77,7 @@ class TableSummary(BaseModel):
 
 
 class ModelSummary(BaseModel):
-    """A model that texts can be put through; what is not known before it is loaded is null."""
+    """A model that can read texts; fields that are unknown before it is loaded are null."""
 
     name: str
     loaded: bool
@@ -118,7 +118,7 @@ class ModelDetails(ModelSummary):
 
 class TextIn(BaseModel):
     """A text for a model. `second` is the other text of a pair, or what the decoder of an encoder-decoder reads. With
-    `generate`, a decoder continues the text by so many tokens, greedily.
+    `generate`, a decoder continues the text by this many tokens, greedily.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -129,7 +129,7 @@ class TextIn(BaseModel):
 
 
 class TextOut(BaseModel):
-    """A text as the model read it: its tokens and words, the model's layers, and what was left out (`note`)."""
+    """A text as the model read it: its tokens and words, the model's layers, and a `note` on what was omitted."""
 
     id: str = Field(description="the address of its maps: /api/texts/{id}/heads/{head}")
     text: dict[str, Any]
@@ -261,8 +261,8 @@ async def text_map(
     has: Has,
     id: Annotated[str, Path(description="as /api/texts answered")],
     head: Annotated[str, Path(description="as in 8-10 or cross/3-2")],
-    rows: Annotated[str, Query(description="attending tokens first:end, counted from 0, end left out; all if not given")] = "",
-    columns: Annotated[str, Query(description="attended tokens, likewise")] = "",
+    rows: Annotated[str, Query(description="attending tokens first:end, counted from 0, end excluded; all if not given")] = "",
+    columns: Annotated[str, Query(description="attended tokens, in the same form")] = "",
 ) -> Response:
     """One head's map of a text: little-endian 16-bit numbers row by row, 65535 for a weight of 1."""
     weights = await has.texts.map(id, head, rows, columns)
@@ -286,5 +286,5 @@ async def text_influence(
     id: Annotated[str, Path(description="as /api/texts answered")],
     measure: Annotated[str, Path(description="A, G, G*, rollout or norms")],
 ) -> InfluenceOut:
-    """Influence between the tokens of a text by one measure of the flow study, every layer."""
+    """Influence between the tokens of a text by one measure of the flow study, in every layer."""
     return InfluenceOut(**await has.texts.influence(id, measure))

@@ -1,4 +1,4 @@
-"""What a page of texts offers of a model: what served runs know of its heads, and texts to begin with."""
+"""What a page of texts offers for a model: the heads that served runs have labelled, and example texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 ModelKind = Literal["encoder", "decoder", "encoder-decoder"]
-CONTINUED = 20  # tokens that an example asks for
+CONTINUED = 20  # tokens that an example generates
 _BLANK: dict[str, Any] = {"second": None, "mode": "one", "generate": None, "head": None}
 _MINIMAL = {
     **{"text": "The keys to the cabinet are here.", "second": "The keys to the cabinet is here.", "mode": "compare"},
@@ -54,7 +54,7 @@ async def details(models: ServedModels, runs: ServedRuns, limits: Limits, name: 
     examples = [
         {**_BLANK, **example}
         for example in EXAMPLES[kind]
-        if generate or example.get("generate") is None  # a decoder without its head continues nothing
+        if generate or example.get("generate") is None  # without its language-modelling head a decoder cannot continue a text
     ]
     found = [{**_BLANK, "text": text.text, "head": text.head, "about": f"{text.head} · {text.word}, from {text.run}"} for text in seen]
     return {
@@ -64,7 +64,7 @@ async def details(models: ServedModels, runs: ServedRuns, limits: Limits, name: 
 
 
 def _loaded(model: Model, limits: Limits) -> tuple[ModelKind, int, str]:
-    """The kind of a model, how many tokens it may write, and what tells it from others."""
+    """The kind of a model, how many tokens it may generate, and its fingerprint."""
     from headscope.models.generation import generates
 
     kinds = {site.kind for site in model.sites}

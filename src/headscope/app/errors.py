@@ -26,12 +26,12 @@ class Refusal(HeadscopeError):
 
 
 def missing(problem: str, remedy: str = WHERE) -> Refusal:
-    """Something that is not there."""
+    """The refusal of a request for something that does not exist."""
     return Refusal(404, problem, remedy)
 
 
 def answer(path: str, status: int, problem: str, remedy: str = "", headers: dict[str, str] | None = None) -> Response:
-    """The refusal in the form that fits the address."""
+    """The answer with a refusal: JSON under /api, a page elsewhere."""
     if path.startswith("/api/"):
         return Response(json.dumps({"error": problem, "remedy": remedy}), status, headers, "application/json")
     name = HTTPStatus(status).phrase
@@ -39,7 +39,7 @@ def answer(path: str, status: int, problem: str, remedy: str = "", headers: dict
 
 
 def install(app: FastAPI) -> None:
-    """Make the app answer in these forms."""
+    """Make the app answer errors in these forms."""
 
     @app.exception_handler(HeadscopeError)
     async def refused(request: Request, error: HeadscopeError) -> Response:
@@ -55,7 +55,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def failed(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 400:  # FastAPI's word for a body that is not even text
+        if error.status_code == 400:  # FastAPI's status for a body that is not text
             return answer(request.url.path, 422, "the request is not JSON in UTF-8", "/docs describes what is expected")
         problem = "there is nothing at this address" if error.status_code == 404 else str(error.detail)
         return answer(request.url.path, error.status_code, problem, WHERE, dict(error.headers or {}))

@@ -1,4 +1,4 @@
-"""What every request passes on its way in, and every answer on its way out."""
+"""The checks that every request passes, and the headers that every answer gets."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ HEADERS = {
 
 
 class Guard:
-    """Checks who a request is for and where it comes from, bounds its body, and turns surprises into a plain 500."""
+    """Checks the host and the origin of a request, bounds its body, and answers unexpected errors with a plain 500."""
 
     def __init__(self, app: ASGIApp, limits: Limits, host: str) -> None:
         self.app = app
         self.limits = limits
         self.hosts = allowed_hosts(host)
         self.any_address = is_wildcard(host)
-        self.arriving = 0  # bytes of bodies that are not whole yet
+        self.arriving = 0  # bytes of bodies that have not arrived completely
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI interface."""
@@ -85,7 +85,7 @@ class Guard:
 
             await response(scope, receive, lingering)
         except asyncio.CancelledError:
-            # The server stops. Nobody waits for this task, and a traceback would only frighten.
+            # The server stops. Nobody waits for this task, and a traceback would not help.
             if not started:
                 problem = "the server was stopped before it could answer"
                 await answer(scope["path"], 503, problem, headers={"Connection": "close"})(scope, receive, protected)
@@ -97,7 +97,7 @@ class Guard:
             await answer(scope["path"], 500, "an internal error of headscope occurred", remedy)(scope, receive, protected)
 
     def check(self, headers: Headers, method: str) -> None:
-        """Refuse requests for another host, and what another site asks for unless a link is followed."""
+        """Refuse requests for another host, and requests that come from another site, unless a link is followed."""
         host = headers.get("host", "")
         if not self.known(host):
             raise Refusal(421, "this server does not serve that host name", "Use the address that headscope serve printed")
@@ -117,7 +117,7 @@ class Guard:
         return name in self.hosts or (self.any_address and _is_address(name))
 
     async def body(self, headers: Headers, receive: Receive) -> bytes:
-        """The whole body, if it is small enough and comes in time."""
+        """The whole body, if it is small enough and arrives in time."""
         length = headers.get("content-length", "")
         if length in ("", "0") and "transfer-encoding" not in headers:
             return b""
@@ -178,12 +178,12 @@ def is_loopback(host: str) -> bool:
 
 
 def _followed(headers: Headers) -> bool:
-    """Whether a person followed a link: the answer is to fill a tab, not a picture or a frame of another page."""
+    """Whether a person followed a link: the answer fills a tab, not a picture or a frame of another page."""
     return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest", "document") == "document"
 
 
 def _netloc(origin: str) -> str:
-    """Host and port of an Origin header; nothing where it is no address."""
+    """Host and port of an Origin header; empty if it is not an address."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -199,7 +199,7 @@ def _is_address(name: str) -> bool:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body that was read, and then goes on with what the connection says."""
+    """A `receive` that returns the body that was read, and then the further messages of the connection."""
     sent = False
 
     async def again() -> Message:

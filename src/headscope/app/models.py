@@ -1,4 +1,4 @@
-"""The models that texts can be put through: loaded when first needed, each used by one request at a time."""
+"""The models that can read texts: each is loaded when first needed, and used by one request at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class ModelSlot:
-    """One model, or what to load it by, and the thread that it works in."""
+    """One model, or the name to load it by, and the thread that it works in."""
 
     def __init__(self, source: Model | str) -> None:
         self._source = source
@@ -30,16 +30,16 @@ class ModelSlot:
 
     @property
     def source(self) -> str:
-        """What the model is loaded by: a name, or a path."""
+        """The name or path that the model is loaded by."""
         return self._source if isinstance(self._source, str) else self._source.name
 
     @property
     def loaded(self) -> Model | None:
-        """The model, if it has been needed yet."""
+        """The model; None if it is not loaded yet."""
         return None if isinstance(self._source, str) else self._source
 
     def load(self) -> Model:
-        """The model; only in its own thread."""
+        """The model, loaded if necessary. To be called only in the thread of the model."""
         if isinstance(self._source, str):
             from headscope.models.load import load_to_continue
 
@@ -56,11 +56,11 @@ class ServedModels:
 
     @property
     def names(self) -> list[str]:
-        """What the models are called here."""
+        """The names of the models on this server."""
         return list(self._places)
 
     def places(self) -> dict[str, str]:
-        """What each model is called here, by what it is loaded by."""
+        """The name of each model on this server, by the name or path that it is loaded by."""
         return {place.source: name for name, place in self._places.items()}
 
     def describe(self) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ class ServedModels:
             place.worker.submit(place.load)
 
     def close(self) -> None:
-        """Begin no more work."""
+        """Begin no new work."""
         for place in self._places.values():
             place.worker.shutdown(wait=False, cancel_futures=True)
 
@@ -108,9 +108,9 @@ def _describe(model: Model | None) -> dict[str, Any]:
 
 
 def find_models(named: Sequence[str], runs: Mapping[str, Results]) -> dict[str, Model | str]:
-    """The models named, loaded; those of runs that are on this disk; `mini` if there is no other.
+    """The named models, loaded, and the models of runs, if they are on this disk; `mini` if there is no other.
 
-    A hub model is only ever fetched if it was named: a run's is offered if it is embedded or a folder.
+    A hub model is fetched only if it was named: the model of a run is offered if it is embedded, a folder or a file.
     """
     models: dict[str, Model | str] = {}
     seen: set[str] = set()

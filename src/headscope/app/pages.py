@@ -22,13 +22,13 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 @router.get("/")
 async def index(has: Has) -> str:
-    """The runs, and the box."""
+    """The runs, and the box for a text."""
     return render("index", title="headscope", runs=has.runs.describe(), data=_data(live=_live(has)))
 
 
 @router.get("/live")
 async def live(has: Has) -> str:
-    """The box alone."""
+    """The box for a text, alone."""
     return render("live", title="headscope: a text", data=_data(live=_live(has)))
 
 
@@ -106,17 +106,17 @@ def _body(schema: dict[str, Any], endpoint: dict[str, Any]) -> dict[str, Any] | 
 
 
 def views() -> bytes:
-    """The bundle."""
+    """The bundle of the views, as JavaScript."""
     return bundle().encode()
 
 
 def start() -> bytes:
-    """A module that starts the views on a page: nothing runs inline, so the page may forbid it."""
+    """A module that starts the views on a page: no script is inline, so the page can forbid inline scripts."""
     return f'import {{ start }} from "./headscope.js?v={_hash(views())}";\nstart();\n'.encode()
 
 
 def address() -> str:
-    """Where pages load that module from."""
+    """The address from which pages load that module."""
     return f"/static/start.js?v={_hash(start())}"
 
 
@@ -126,7 +126,7 @@ def _hash(content: bytes) -> str:
 
 @router.get("/static/{name}")
 async def static(request: Request, name: str) -> Response:
-    """One of the scripts. An address with the content's hash may be cached for ever; any other is requested again."""
+    """One of the scripts. An address with the content's hash may be cached forever; any other is requested again."""
     made = {"headscope.js": views, "start.js": start}.get(name)
     if made is None:
         raise missing(f"there is no script {name!r}")

@@ -1,4 +1,4 @@
-"""Connections that a visitor may hold: so many at a time, and none for ever."""
+"""Limits on connections: how many there are at a time, and how long each may wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bounded(limits: Limits) -> type[H11Protocol]:
     room = max(16, min(limits.connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
 
     class Bounded(H11Protocol):
-        """HTTP/1.1 with a time for the head of a request to arrive, and for an answer to be taken in."""
+        """HTTP/1.1 with time limits for the head of a request to arrive, and for an answer to be received."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
@@ -43,10 +43,9 @@ def bounded(limits: Limits) -> type[H11Protocol]:
         def data_received(self, data: bytes) -> None:
             try:
                 super().data_received(data)
-            except h11.LocalProtocolError:  # nonsense in the middle of an answer, which cannot be answered any more
+            except h11.LocalProtocolError:  # invalid data during an answer: no other answer can be sent
                 self.transport.abort()
-            # While a request is under way the app bounds its body; in between, only a head that has begun is waited
-            # for.
+            # During a request the app bounds its body. Between requests the limit applies to a head that has begun.
             if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
                 self._wait("head", None)
             elif "head" not in self.waiting:
@@ -61,10 +60,10 @@ def bounded(limits: Limits) -> type[H11Protocol]:
             self._wait("answer", None)
 
         def _unsupported_upgrade_warning(self) -> None:
-            """It is answered as any other request; the terminal need not know."""
+            """Print nothing: the request is answered as any other."""
 
         def _wait(self, what: str, seconds: float | None) -> None:
-            """Close the connection after so many seconds, or no longer."""
+            """Close the connection after this many seconds; None cancels that."""
             if what in self.waiting:
                 self.waiting.pop(what).cancel()
             if seconds is not None:
@@ -74,7 +73,7 @@ def bounded(limits: Limits) -> type[H11Protocol]:
 
 
 def settings(limits: Limits) -> dict[str, Any]:
-    """What uvicorn is told of how to serve."""
+    """The settings of uvicorn."""
     return {
         "http": bounded(limits),
         "ws": "none",

@@ -37,14 +37,14 @@ class PageContent:
 
 
 class RunCache(Generic[T]):
-    """Values by the names of the runs they are about, each good as long as these are the runs it was made of."""
+    """Values by the names of runs. A value is valid as long as the names belong to the runs that it was made from."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: OrderedDict[tuple[str, ...], tuple[tuple[Results, ...], T]] = OrderedDict()
 
     def get(self, names: tuple[str, ...], runs: tuple[Results, ...]) -> T | None:
-        """The value, if it is there; from any thread."""
+        """The value, or None if there is no valid one. Any thread may call this."""
         held, value = self._held.get(names, ((), None))
         if len(held) != len(runs) or any(old is not new for old, new in zip(held, runs, strict=True)):
             return None
@@ -53,7 +53,7 @@ class RunCache(Generic[T]):
         return value
 
     def put(self, names: tuple[str, ...], runs: tuple[Results, ...], value: T) -> None:
-        """Keep a value, and drop what was used least lately; from one thread only."""
+        """Keep a value, and drop the least recently used ones. Only one thread may call this."""
         self._held[names] = runs, value
         self._held.move_to_end(names)
         while len(self._held) > self._most:
@@ -63,7 +63,7 @@ class RunCache(Generic[T]):
 class ServedRuns:
     """Runs by name, opened again when their folder was rewritten.
 
-    Pages are made one at a time, apart from the requests that wait for them, and the last few are kept.
+    Pages are made one at a time in a separate thread, and the last few are kept.
     """
 
     def __init__(self, runs: Mapping[str, Results], limits: Limits) -> None:
@@ -94,7 +94,7 @@ class ServedRuns:
         return [{"name": name, **summary(results)} for name, results in self._runs.items()]
 
     def places(self) -> dict[str, str]:
-        """What each run is called here, by the path of its folder."""
+        """The name of each run on this server, by the path of its folder."""
         return {str(results.path): name for name, results in self._runs.items() if results.path is not None}
 
     def head(self, name: str, head: str) -> HeadId:
@@ -118,7 +118,9 @@ class ServedRuns:
             self._comparing -= Counter([pair])
 
     async def known(self, fingerprint: str) -> tuple[list[KnownHead], list[SeenText]]:
-        """What the runs of a model know of its heads, the first that knows a head; and texts of their galleries."""
+        """What the runs of a model say about its heads (for each head the first run that does), and texts of their
+        galleries.
+        """
         heads: dict[str, KnownHead] = {}
         texts: list[SeenText] = []
         for name in self._runs:
@@ -127,7 +129,7 @@ class ServedRuns:
                 if not of_model(results, fingerprint):
                     continue
                 found = await self._made(self._known, (name,), (results,), partial(_known, results, name))
-            except (Refusal, RunError):  # a run that cannot be read now says nothing of a text
+            except (Refusal, RunError):  # a run that cannot be read now is omitted
                 continue
             heads = {head.head: head for head in found[0]} | heads
             texts += found[1]
@@ -156,7 +158,7 @@ class ServedRuns:
         return made if made is not None else await self.work(once)
 
     def close(self) -> None:
-        """Begin no more work."""
+        """Begin no new work."""
         self._maker.shutdown(wait=False, cancel_futures=True)
 
 
@@ -169,7 +171,7 @@ def _run_page(results: Results, name: str) -> PageContent:
 
 
 def of_model(results: Results, fingerprint: str) -> bool:
-    """Whether a run says something of the attention weights of a model as it was trained."""
+    """Whether a run measured the attention weights of a model with its trained weights."""
     settings, identity = results.manifest.get("settings", {}), results.manifest.get("identity", {})
     return identity.get("model") == fingerprint and settings.get("weights", "trained") == "trained" and results.map == WEIGHTS
 
@@ -185,13 +187,13 @@ def _comparison_page(runs: tuple[Results, Results], names: tuple[str, str]) -> P
     from headscope.report.comparison import body, data
     from headscope.views.page import encode
 
-    # A run set beside itself is told apart by number.
+    # A run that is compared with itself gets two names.
     comparison = compare(runs, names=names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)"))
     return PageContent(f"headscope: {names[0]} and {names[1]}", style(), body(comparison), encode(data(comparison, names)))
 
 
 def _again(results: Results) -> Results:
-    """What is now in the folder of a run that has changed."""
+    """The results that are now in the folder of a run that has changed."""
     assert results.path is not None
     try:
         return open_run(results.path)
@@ -204,11 +206,9 @@ def _busy(what: str) -> Refusal:
 
 
 def known_head(name: str, heads: Sequence[HeadId], owner: str) -> HeadId:
-    """The head of that name, with or without its kind, among those of a run or a model; an answer for the visitor if
-    it has none.
-    """
+    """The head of that name, with or without its kind, among those of a run or a model; a refusal if there is none."""
     head = None
-    with suppress(ValueError):  # the name is none of a head
+    with suppress(ValueError):  # it is not the name of a head
         head = find_head(name, heads)
     if head is None:
         raise missing(f"the {owner} has no such head", f"Its heads are {heads[0]} to {heads[-1]}" if heads else "")
@@ -251,7 +251,9 @@ def open_run(path: Path) -> Results:
     results = Results.open_run(path)
     for table in results:
         if not re.fullmatch(r"[\w-]+", table):
-            raise RunError(f"the run in {path} has a table {table!r}, which is not a valid name", "Its run.json was edited")
+            raise RunError(
+                f"the run in {path} has a table {table!r}, which is not a valid name", "Its run.json was edited: run again with --overwrite"
+            )
     return results
 
 

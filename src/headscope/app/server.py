@@ -15,7 +15,7 @@ from headscope.errors import RunError
 
 
 def need_packages() -> None:
-    """An error that says how to install what serving needs, if it is not there."""
+    """Raise an error that says how to install the packages for serving, if one is missing."""
     lacking = [package for package in ("fastapi", "uvicorn") if find_spec(package) is None]
     if lacking:
         raise RunError(f"serving needs {' and '.join(lacking)}, not installed here", "pip install 'headscope[serve]'")
@@ -30,7 +30,7 @@ def serve(
     open_browser: bool = False,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve runs and models until interrupted. `say` is told the address, and what else there is to know."""
+    """Serve runs and models until interrupted. `say` receives the address and warnings."""
     need_packages()
     import uvicorn
 
@@ -54,7 +54,7 @@ def serve(
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(app, log_level="error", **settings(limits))
-        # That requests are dropped when the server is stopped while it is busy is no error.
+        # Requests that are dropped because the server is stopped are not errors.
         logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).startswith("Cancel %s running task"))
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[bound])

@@ -1,4 +1,4 @@
-"""Texts that visitors sent, and the maps of them: made when asked for, and kept while there is room."""
+"""Texts that visitors sent, and their maps: computed on request, and kept while there is room."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})", re.ASCII)
 
 @dataclass(frozen=True)
 class SentText:
-    """A text as a model reads it, and as views are told of it."""
+    """A text as a model reads it, and its description for the views."""
 
     model: str
     encoded: Encoded
@@ -38,9 +38,9 @@ class SentText:
 
 
 class SentTexts:
-    """The last texts by id, and as many of their maps, and of their influence, as fit.
+    """The last texts by id, with as many of their maps and of their influence as fit.
 
-    A text's id is a hash, so the same text sent again is the same.
+    A text's id is a hash, so the same text sent again has the same id.
     """
 
     def __init__(self, models: ServedModels, limits: Limits) -> None:
@@ -52,8 +52,8 @@ class SentTexts:
         self.bytes = 0  # of the maps kept
 
     async def add(self, model: str, text: str, second: str | None, generate: int | None = None) -> dict[str, Any]:
-        """Read a text, with `generate` tokens that the model writes after it, and describe it as the views show it
-        (frontend/src/types.ts, TextData).
+        """The description of a text for the views (frontend/src/types.ts, TextData), after the model has read it and
+        generated `generate` tokens after it.
         """
         for part in (text, second or ""):
             if len(part) > self._limits.characters:
@@ -74,7 +74,7 @@ class SentTexts:
         return sent.described
 
     def _read(self, model: Model, name: str, text: str, second: str | None, generate: int | None) -> tuple[SentText, Maps]:
-        """The text, and its maps if they were needed to say which head to begin with."""
+        """The text, and its maps if they were needed to choose the head to begin with."""
         from headscope.engine.typed_text import typed, write_on
         from headscope.gallery.heads import rank
         from headscope.gallery.texts import look, quantised
@@ -122,12 +122,12 @@ class SentTexts:
     def _sent(self, id: str) -> SentText:
         sent = self._texts.get(id)
         if sent is None:
-            raise missing("the server does not have this text, or not any more", "Send the text again")
+            raise missing("the server does not have this text, or no longer has it", "Send the text again")
         self._texts.move_to_end(id)
         return sent
 
     async def influence(self, id: str, measure: str) -> dict[str, Any]:
-        """Influence between the tokens of a text by one measure, every layer (types.ts, PackedInfluence)."""
+        """Influence between the tokens of a text by one measure, in every layer (types.ts, PackedInfluence)."""
         from headscope.studies.flow.influence import CHEAP
         from headscope.views.text import offered
 
@@ -159,7 +159,7 @@ class SentTexts:
         from headscope.gallery.differences import align, differences
 
         (_, first), (_, second) = texts
-        aligned = align(first.encoded, second.encoded)  # before any map is made for nothing
+        aligned = align(first.encoded, second.encoded)  # an error here saves computing maps
         maps = [self._all_maps(model, id, sent) for id, sent in texts]
         found = differences(first.encoded, second.encoded, maps[0], maps[1])
         return {
@@ -213,13 +213,13 @@ def _influence(model: Model, encoded: Encoded, measure: str) -> dict[str, Any]:
 
 
 def window(text: str, size: int, name: str) -> slice:
-    """`a:b`, counted from 0 with b left out, as a slice of `size` rows or columns; either end may be missing."""
+    """`a:b`, counted from 0 with b excluded, as a slice of `size` rows or columns; either end may be missing."""
     if not text:
         return slice(0, size)
     match = _WINDOW.fullmatch(text)
     if match is None:
-        raise Refusal(422, f"{name} must be of the form first:end", "Count from 0, end left out, as in 0:64")
+        raise Refusal(422, f"{name} must be of the form first:end", "Count from 0 and exclude the end, as in 0:64")
     first, end = int(match[1] or 0), int(match[2] or size)
     if not first < end <= size:
-        raise Refusal(422, f"{name} {first}:{end} are out of range: there are {size}", "Count from 0, end left out, as in 0:64")
+        raise Refusal(422, f"{name} {first}:{end} are out of range: there are {size}", "Count from 0 and exclude the end, as in 0:64")
     return slice(first, end)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def alike(
     run: Annotated[Path, typer.Argument(help="run folder, measured with distances")],
     kind: Annotated[str | None, typer.Option(help="encoder, decoder or cross [default: the one with the most heads]")] = None,
-    embedding: Annotated[str, typer.Option(help="metric, nonmetric or classical scaling, for x and y of the table")] = "metric",
+    embedding: Annotated[str, typer.Option(help="scaling for the columns x and y: metric, nonmetric or classical")] = "metric",
     sqrt: Annotated[bool, typer.Option("--sqrt", help="embed and group by square roots of distances, which are a metric")] = False,
     groups: Annotated[
         int | None,
-        typer.Option(help="number of groups [default: of 2 to 20 the one with the highest silhouette that divides the heads]", min=1),
+        typer.Option(help="number of groups [default: from 2 to 20, the one with the highest silhouette]", min=1),
     ] = None,
     linkage: Annotated[str, typer.Option(help="linkage of groups: average, complete or single")] = "average",
     epsilon: Annotated[
@@ -36,7 +36,7 @@ def alike(
         Path | None, typer.Option("--out", "-o", help="write the table of heads: .csv, .tsv, .json, .md, .tex, .parquet or .arrow")
     ] = None,
 ) -> None:
-    """Say which heads attend alike: layers, near-duplicates, the closest pairs, groups and what their heads do.
+    """Show which heads attend alike: by layer, near-duplicates, the closest pairs, and groups with what their heads do.
 
     headscope run --measures distances,positions,tokens,entropy --out RUN
     headscope alike RUN

@@ -18,7 +18,7 @@ def annotate(
     files: Annotated[list[str], typer.Argument(help="texts: .txt, JSON lines, .csv, .tsv, folders of texts; - for standard input")],
     out: Annotated[Path | None, Option("--out", "-o", help="file to write, FILE.conllu [default: standard output]")] = None,
     parser: Annotated[str | None, Option(help="spacy or stanza [default: whichever is installed]")] = None,
-    pipeline: Annotated[str | None, Option(help="its pipeline, by name or folder [default: the usual one of the language]")] = None,
+    pipeline: Annotated[str | None, Option(help="pipeline of the parser, by name or folder [default: by language]")] = None,
     language: Annotated[str, Option(help="language of the texts, as in en, de, fi")] = "en",
     format: Annotated[
         str | None, Option("--corpus-format", help="text, lines, jsonl, csv or tsv, if the file name does not show it")
@@ -35,8 +35,9 @@ def annotate(
     headscope annotate texts/ --parser stanza --language de --out texts.conllu
     cat notes.txt | headscope annotate - --pipeline ./my-pipeline > notes.conllu
 
-    The file says that its annotation is automatic, and so does every result that comes of it. Nothing is downloaded:
-    a pipeline must be there already, and is code that you trust. docs/annotate.md tells what automatic trees cost.
+    The file and every result computed from it are marked as automatic annotation. Nothing is downloaded: the pipeline
+    must be installed. It runs as code, so use only one that you trust. docs/annotate.md measures what automatic trees
+    cost in accuracy.
     """
     from headscope.annotation import annotate as write
     from headscope.annotation import load_parser
@@ -53,7 +54,7 @@ def annotate(
 
 
 def _summarise(done: AnnotationRun, out: Path | None, scheme: str) -> None:
-    """What was written, on standard error, where it does not mix with the file."""
+    """Print what was written on standard error, where it does not mix with the file."""
     from headscope.annotation.trees import UNIVERSAL
 
     say = [f"{done.documents:,} documents, {done.sentences:,} sentences, {done.words:,} words, annotated by {done.parser}"]

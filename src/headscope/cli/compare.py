@@ -23,12 +23,14 @@ def compare(
         typer.Argument(help="two or more folders, of headscope run or of studies of one kind; or a run and slices of it: genre=news"),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write a page, compare.html, or a figure: .svg, .pdf, .png")] = None,
-    to: Annotated[int, typer.Option(help="the one that the others are compared with, counted from 1", min=1)] = 1,
+    to: Annotated[int, typer.Option(help="number of the run that the others are compared with, counted from 1", min=1)] = 1,
     pairs: Annotated[bool, typer.Option("--pairs", help="compare all with all")] = False,
-    table: Annotated[str | None, typer.Option(help="only this table: overall, best, layers or heads; for studies, one of theirs")] = None,
-    quantity: Annotated[str | None, typer.Option(help="heads by their difference in this quantity")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="only this table: overall, best, layers or heads; for studies, one of their tables")
+    ] = None,
+    quantity: Annotated[str | None, typer.Option(help="list heads by their difference in this quantity")] = None,
     limit: Annotated[int, typer.Option(help="rows to print of each table", min=1)] = 20,
-    change: Annotated[bool, typer.Option("--change", help="figure of ablation: the loss in percent, instead of scores")] = False,
+    change: Annotated[bool, typer.Option("--change", help="figure of ablations: the loss in percent instead of scores")] = False,
     width: Width = None,
     font_size: FontSize = None,
     style: Style = "colour",
@@ -37,8 +39,8 @@ def compare(
         str | None, typer.Option(help="csv, tsv, json, markdown, latex, parquet or arrow: a table to standard output [default: of heads]")
     ] = None,
 ) -> None:
-    """Set runs side by side: their numbers, and what differs, with intervals. Runs over the same corpus are compared
-    document by document.
+    """Compare runs: their numbers side by side, and their differences with intervals. Runs over the same corpus are
+    compared document by document.
 
     headscope compare TRAINED RANDOM
     headscope compare BERT ROBERTA ELECTRA --pairs
@@ -75,14 +77,14 @@ def compare(
 
 
 def _compared(named: list[str]) -> list[Results]:
-    """What is compared: the runs, or the slices that are named of each; all slices of a run that is named alone."""
+    """The results to compare: the runs, the named slices of each run, or all slices of a single run."""
     from headscope.cli.options import choices
     from headscope.results.results import Results
 
     slices = [name for name in named if "=" in name and not Path(name).exists()]
     runs = [Results.open(Path(name)) for name in named if name not in slices]
-    if len(runs) == 1 and not slices and (said := runs[0].manifest.get("slices")) is not None:
-        slices = [f"{said['by']}={value}" for value in said["values"]]
+    if len(runs) == 1 and not slices and (divided := runs[0].manifest.get("slices")) is not None:
+        slices = [f"{divided['by']}={value}" for value in divided["values"]]
     return [run.slice(**choices([choice])) for run in runs for choice in slices] if slices else runs
 
 
@@ -105,7 +107,7 @@ def _write(comparison: Comparison, out: Path, table: str | None, change: bool, o
 
 
 def _print_text(comparison: Comparison, name: str, quantity: str | None, format: str) -> None:
-    """A table for another program, a difference a row, or for a paper, as it is printed."""
+    """Print a table in another format: for a paper as in the terminal, for programs with one row per difference."""
     from headscope.cli.printing.tables import write_table
     from headscope.results.formats import FOR_READING
 
@@ -118,7 +120,7 @@ def _print_text(comparison: Comparison, name: str, quantity: str | None, format:
 
 
 def _keys(comparison: Comparison, name: str, quantity: str | None) -> list[tuple[Any, ...]] | None:
-    """Which rows of a table are meant: those of a quantity, the furthest apart first, or all."""
+    """The keys of the rows of a quantity, the largest difference first; None, for all rows, without a quantity."""
     from headscope.errors import RunError
 
     if name not in comparison.differences:
@@ -163,7 +165,7 @@ def _print(comparison: Comparison, only: str | None, quantity: str | None, limit
 
 
 def _print_further(comparison: Comparison) -> None:
-    """A further table, if the kind of study has one, such as the correlation of tasks of ablation."""
+    """Print a further table if the kind of study has one, such as the correlation between tasks of ablations."""
     from headscope.cli.printing.tables import print_table
     from headscope.cli.printing.text import print_text
     from headscope.errors import RunError

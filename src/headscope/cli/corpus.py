@@ -1,4 +1,4 @@
-"""`headscope corpus`: what is in a corpus, and whether it holds together."""
+"""`headscope corpus`: what is in a corpus, whether it is valid, and how two annotations of it agree."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def check(
     headscope corpus check mine.conllu --ignore mention-head --ignore newdoc-missing
     headscope corpus check mine.conllu --limit 0 > findings.txt
 
-    A line tells the place, the sentence, the rule, what is wrong, and what to do. Notes are worth a look and may be
-    right; they do not count as wrong. docs/checking.md explains all rules.
+    Each line names the place, the sentence, the rule, what is wrong, and what to do. A note marks something unusual
+    that may be right; notes do not count as wrong. docs/checking.md explains all rules.
     """
     from headscope.corpora import check as check_files
 
@@ -91,7 +91,7 @@ def check(
 
 
 def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int) -> bool:
-    """Print findings, at most `limit` per rule (0: all), and counts of rules; whether any is more than a note."""
+    """Print findings, at most `limit` per rule (0: all), and counts of rules. Return whether any is not just a note."""
     printed: Counter[str] = Counter()
     for finding in findings:
         printed[finding.rule] += 1
@@ -109,12 +109,12 @@ def print_findings(findings: Sequence[Finding], paths: Sequence[str], limit: int
 
 
 def whose(paths: Sequence[str]) -> dict[str, str]:
-    """What is said of each file that a parser annotated, as far as it can be read."""
+    """For each file that a parser annotated, the sentence that says so. Files that cannot be read are omitted."""
     sources = {}
     for path in resolve(tuple(paths), "conllu").paths:
         try:
             summary = summed_up(marks(path))
-        except CorpusError:  # which the check has found, too
+        except CorpusError:  # the check has already reported it
             continue
         if summary is not None:
             sources[path.name] = sentence(summary)

@@ -32,7 +32,7 @@ Rows = dict[str, str | None]
 
 
 def overview(counted: Stats) -> Rows:
-    """Numbers, sizes and places of everything counted; always the same rows in the same order."""
+    """Everything that was counted, as text by row: always the same rows in the same order, None where there is none."""
     dependencies, phrases = counted.dependencies, counted.phrases
     return {
         "documents": _number(counted.documents),
@@ -41,22 +41,24 @@ def overview(counted: Stats) -> Rows:
         "sentences": _number(counted.sentences),
         "words": _number(counted.words),
         "without punctuation": _number(counted.words - counted.punctuation) if counted.punctuation else None,
-        "words a sentence": _spread(counted.lengths),
+        "words per sentence": _spread(counted.lengths),
         "dependencies": _number(dependencies.n),
         "head to the right": f"{100 * dependencies.right:.1f}%" if dependencies.n else None,
         "words to the head": _spread(dependencies.distances),
         **_coreference(counted.coreference),
         "keyphrases": _number(counted.keyphrases),
-        "keyphrases a document": _spread(phrases.per_document) if counted.keyphrases else None,
-        "words a keyphrase": _spread(phrases.lengths),
+        "keyphrases per document": _spread(phrases.per_document) if counted.keyphrases else None,
+        "words per keyphrase": _spread(phrases.lengths),
         "keyphrases in the text": _share(phrases.found, counted.keyphrases),
         "labelled spans": ", ".join(f"{n:,} {task}" for task, n in sorted(counted.edges.tasks.items())) or None,
-        "words a labelled span": _spread(counted.edges.lengths),
+        "words per labelled span": _spread(counted.edges.lengths),
     }
 
 
 def encoding(corpus: Corpus, model: str, unit: str | None, max_length: int) -> tuple[str, Rows, Counts]:
-    """What a run over a corpus would read: its kind of text, how many texts and tokens, and what is counted."""
+    """What a run over a corpus would read: a title with model and unit, rows with numbers of texts and tokens, and the
+    counts behind them.
+    """
     from headscope.engine.shards import encoder_for
     from headscope.engine.spec import make_spec
     from headscope.models.load import load_tokenizer
@@ -78,13 +80,13 @@ def _coreference(counted: CoreferenceStats) -> Rows:
     linked, back = counted.words_back.n, counted.sentences_back.counts
     return {
         "mentions": _number(counted.mentions),
-        "words a mention": _spread(counted.lengths),
+        "words per mention": _spread(counted.lengths),
         **{f"{kind}s": _share(counted.kinds[kind], counted.kinds.total()) for kind in KINDS},
         "entities": _number(counted.entities),
         "singletons": _share(counted.singletons, counted.entities),
         "chains": _share(counted.chains.n, counted.entities),
         "mentions in chains": _share(counted.coreferent, counted.mentions),
-        "mentions a chain": _spread(counted.chains),
+        "mentions per chain": _spread(counted.chains),
         "antecedent, words back": _spread(counted.words_back),
         "antecedent, sentences back": _spread(counted.sentences_back),
         "in the same sentence": _share(back[0], linked),
@@ -117,7 +119,7 @@ _TOP = 20
 
 @dataclass(frozen=True)
 class TokenCounter:
-    """Whose tokens are counted, and in what inputs."""
+    """The model whose tokenizer counts tokens, and the inputs that texts are cut into."""
 
     model: str
     unit: str | None
@@ -125,7 +127,7 @@ class TokenCounter:
 
 
 def named(corpora: Sequence[list[str]]) -> dict[str, list[str]]:
-    """The files of each corpus by a name for its column: the file's, or the path where two are the same."""
+    """The files of each corpus by a name for its column: the file's name, or the path where two names are equal."""
     names: dict[str, list[str]] = {}
     for files in corpora:
         more = f" +{len(files) - 1}" if len(files) > 1 else ""
@@ -156,7 +158,7 @@ def print_stats(corpus: Corpus, tokenizer: TokenCounter | None, every_label: boo
 
 
 def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: TokenCounter | None, every_label: bool, markdown: bool) -> None:
-    """Print what is in several corpora, a column for each."""
+    """Print what is in several corpora, one column per corpus."""
     counted = {name: stats(corpus) for name, corpus in corpora.items()}
     sizes = {name: overview(counts) for name, counts in counted.items()}
     tallies = {name: counts.skipped for name, counts in counted.items()}
@@ -183,7 +185,7 @@ def print_side_by_side(corpora: Mapping[str, Corpus], tokenizer: TokenCounter | 
 
 
 def _counters(counted: Iterable[Stats]) -> dict[str, Callable[[Stats], Counter[str]]]:
-    """What is counted by label, by title: labels of tasks, and what every corpus may have."""
+    """By title, a function that returns the counts of labels of a corpus: relations, tags, ..., then each task."""
     tasks = sorted({task for stats in counted for task in stats.edges.labels})
     return _COUNTED | {f"labels of {task}": partial(_labels_of, task) for task in tasks}
 
@@ -199,7 +201,7 @@ def _print_labels(
     limit: int | None,
     show: Callable[[Table, str], None],
 ) -> None:
-    """Print how frequent labels are in each corpus and, of relations, where the heads stand."""
+    """Print how frequent labels are in each corpus and, for relations, where the heads are."""
     words = {name: stats.words for name, stats in counted.items()}
     labels = _frequent(counters, words)
     shown, others = labels[:limit], labels[limit:] if limit else []

@@ -1,4 +1,4 @@
-"""`headscope heads`: what types the heads of a model are of."""
+"""`headscope heads`: the types of the heads of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def heads(
-    runs: Annotated[list[Path], typer.Argument(help="run folder; several of one model are joined")],
+    runs: Annotated[list[Path], typer.Argument(help="run folder; several runs of one model are combined")],
     only: Annotated[str | None, typer.Option(help="only this type, such as induction, syntactic or sink")] = None,
     head: Annotated[str | None, typer.Option(help="only this head, with all its labels: 8-10, cross/3-2")] = None,
     format: Annotated[
@@ -28,15 +28,15 @@ def heads(
         typer.Option("--out", "-o", help="write the table to a file: .csv, .tsv, .json, .md, .tex, .parquet or .arrow"),
     ] = None,
 ) -> None:
-    """Say what type each head is of (positional, sink, syntactic, coreference, induction, ...), with the number that
-    says so, its interval, its baseline, and how often the label survives when documents are drawn again.
+    """Show the type of each head (positional, sink, syntactic, coreference, induction, ...), with the value that
+    supports it, its interval, its baseline, and how often the label survives when documents are resampled.
 
     headscope run --model mini-decoder --measures positions,tokens,entropy,relations --out TEXT
     headscope run --model mini-decoder --corpus repeats:50 --measures sequences --out REPEATS
     headscope heads TEXT
-    headscope heads TEXT REPEATS                 # labels by both
+    headscope heads TEXT REPEATS                 # labels from both
     headscope heads TEXT REPEATS --only induction
-    headscope heads TEXT --head 8-5              # all relations that it is named for
+    headscope heads TEXT --head 8-5              # all relations that it is labelled for
     headscope heads TEXT REPEATS -o heads.tsv
     """
     from headscope.cli.printing.tables import table_format, write_table
@@ -57,7 +57,7 @@ def heads(
 
 
 def _print(results: Sequence[Results], labels: HeadLabels, every: bool) -> None:
-    """The table in the terminal, what it leaves out, and where its numbers come from."""
+    """Print the table in the terminal, what it omits, and where its numbers come from."""
     from headscope.cli.printing.tables import print_table
     from headscope.cli.printing.text import print_text
 

@@ -1,4 +1,4 @@
-"""What `--help` says: what is meant by a value, which values there are, and what may have been meant."""
+"""`--help`: placeholders and choices of values, lists of names, and suggestions for misspelt ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.models import ArgumentInfo, OptionInfo
 import headscope
 from headscope.core.suggest import did_you_mean
 
-# The values of options that mean the same wherever they are.
+# The choices of options that have the same meaning in every command.
 CHOICES: Mapping[str, str] = {
     "dtype": "float32|float16|bfloat16",
     "embedding": "metric|nonmetric|classical",
@@ -34,7 +34,7 @@ CHOICES: Mapping[str, str] = {
     "weights": "trained|random",
     "word_rows": "mean|first|max",
 }
-# What is to be written for options whose names do not say it.
+# Placeholders for options whose names do not say what to write.
 _MEANT: Mapping[str, str] = {
     "address": "HOST:PORT",
     "by": "NAME",
@@ -56,7 +56,7 @@ _KINDS: Mapping[type, str] = {int: "N", float: "X"}
 
 
 class Command(TyperCommand):
-    """A command that says which option may have been meant, and whose help ends with `lists` of what can be named."""
+    """A command that suggests an option for a misspelt one, and whose help ends with `lists` of names."""
 
     lists: ClassVar[Mapping[str, Callable[[], Mapping[str, str]]]] = {}
 
@@ -72,7 +72,7 @@ class Command(TyperCommand):
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options. What an argument is called says what it is: its type is not needed."""
+        """Write arguments and options. The types of arguments are omitted: their names say what they are."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for param in self.get_params(ctx):
             if (record := param.get_help_record(ctx)) is not None:
@@ -93,13 +93,13 @@ class Command(TyperCommand):
 
 
 class CommandGroup(TyperGroup):
-    """Commands, of which it says which may have been meant."""
+    """A group of commands that suggests a command for a misspelt one."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings | {"suggest_commands": False})
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is named."""
+        """The command of that name, and the arguments that follow it."""
         try:
             return super().resolve_command(ctx, args)
         except Exception as error:
@@ -109,8 +109,8 @@ class CommandGroup(TyperGroup):
 
 
 def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
-    """The same function, with what is meant by the value of each parameter written into its declaration."""
-    function.__annotations__ = get_type_hints(function, include_extras=True)  # no longer as text, which would be evaluated each time
+    """The same function, with a placeholder for the value of each parameter in its declaration."""
+    function.__annotations__ = get_type_hints(function, include_extras=True)  # evaluated once, not at each call
     for name, hint in function.__annotations__.items():
         for info in getattr(hint, "__metadata__", ()):
             if isinstance(info, (ArgumentInfo, OptionInfo)) and info.metavar is None:
@@ -119,7 +119,7 @@ def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _metavar(name: str, annotation: Any, info: ArgumentInfo | OptionInfo) -> str | None:
-    """What help writes for a value; None for a switch."""
+    """The placeholder that help shows for a value; None for a switch."""
     kind = _kind(annotation)
     if kind is bool:
         return None
@@ -142,15 +142,15 @@ def _kind(annotation: Any) -> Any:
 
 
 def measure_summaries() -> dict[str, str]:
-    """The summary of each measure, read from their files: importing them would take seconds."""
-    found = {}
+    """The summary of each measure, read from the files of measures: importing them would take seconds."""
+    summaries = {}
     for path in sorted((Path(headscope.__file__).parent / "measures").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
-                said = dict(_constants(node))
-                if {"name", "summary"} <= said.keys():
-                    found[said["name"]] = said["summary"]
-    return found
+                constants = dict(_constants(node))
+                if {"name", "summary"} <= constants.keys():
+                    summaries[constants["name"]] = constants["summary"]
+    return summaries
 
 
 def _constants(node: ast.ClassDef) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`headscope inspect` and `headscope doctor`: what a model has to look at, and whether this installation works."""
+"""`headscope inspect` and `headscope doctor`: what a model is, and whether this installation works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`headscope keywords`: what is important in a text, by the heads that have learnt it from other texts."""
+"""`headscope keywords`: the keywords of a text, found from attention with weights learnt from other texts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 Option = typer.Option
 STDIN = "-"
 FORMATS = ("table", "json", "csv")
-NOTED = 3  # texts of which it is said what was left out of them, or how they were read
+NOTED = 3  # texts whose notes are printed; the notes of further texts are only counted
 
 
 def keywords(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="text files, any corpus, or - for standard input")],
     model: Annotated[str | None, Option(help=f"{MODEL_HELP} [default: that of --learned, or mini]")] = None,
     learned: Annotated[Path | None, Option(help="folder written by headscope probe keywords [default: learn from the sampler]")] = None,
-    top: Annotated[int, Option(help="phrases of a text", min=1)] = 15,
+    top: Annotated[int, Option(help="phrases to show per text", min=1)] = 15,
     format: Annotated[str, Option(help="table, json or csv")] = "table",
     out: Annotated[Path | None, Option("--out", "-o", help="picture to write: .html (a page), .svg, .pdf or .png")] = None,
     read_as: Annotated[str | None, Option(help="corpus format of the files, if their names do not show it")] = None,
@@ -40,7 +40,7 @@ def keywords(
     dtype: Annotated[str, Option(help="float32, float16 or bfloat16 weights")] = "float32",
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, no notes")] = False,
 ) -> None:
-    """Find the keywords of a text of your own, and see it shaded by what the heads find important.
+    """Find the keywords of your own texts, and show each text with its words shaded by their weights.
 
     headscope keywords article.txt
     cat article.txt | headscope keywords - --top 5
@@ -56,7 +56,7 @@ def keywords(
     if out is not None:
         from headscope.widget.shown import suffix_of
 
-        suffix_of(out)  # before a model is loaded for nothing
+        suffix_of(out)  # an error here saves loading a model
     documents, counted = _documents(files, read_as, on_error)
     if out is not None and suffix_of(out) != "html" and len(documents) > 1:
         raise RunError(f"a picture can show one text, not {len(documents):,}", "Write a page: -o page.html")
@@ -91,7 +91,7 @@ def keywords(
 
 @dataclass
 class _Texts:
-    """How far all texts are read, as each tells how far it is."""
+    """Progress over all texts, computed from the progress of the current one."""
 
     progress: Progress
     texts: int
@@ -128,7 +128,7 @@ def _finder(model: str | None, learned: Path | None, device: str | None, dtype: 
 
 
 def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[list[Document], list[tuple[str, str]]]:
-    """All texts, and what was counted in reading them. A file whose name tells no format is plain text."""
+    """All texts, and what was counted while reading them. A file whose name does not show its format is plain text."""
     from headscope.corpora import FORMATS as KNOWN
     from headscope.corpora import Corpus, read
     from headscope.corpora.formats import guess_format
@@ -150,7 +150,7 @@ def _documents(files: list[str], read_as: str | None, on_error: str) -> tuple[li
         counted += corpus.skipped.labelled()
     if not documents:
         raise RunError("the files have no text", f"Check them, and their format (--read-as {', '.join(KNOWN)})")
-    return list(Corpus.of(documents)), counted  # which gives those of the same name other names
+    return list(Corpus.of(documents)), counted  # documents of the same name get numbers
 
 
 def _standard_input() -> Document:

@@ -52,7 +52,7 @@ app = typer.Typer(
     headscope in-context --out CONTEXT       what a language model gains from its context, and which heads bring it
     headscope probe attention --out PROBE    how much syntax all heads together encode
     headscope probe edge --out EDGE          which layers encode which annotation
-    headscope probe structural --out PROBE   whether its vectors encode syntax trees
+    headscope probe structural --out PROBE   whether hidden states encode syntax trees
     headscope prune mini --keep 60% --out M  a smaller model, without the heads that matter least
     headscope train --corpus T.tsv --out M   fine-tune a model on labelled texts
     headscope replicate clark2019            a paper's analyses repeated, our number beside each published one

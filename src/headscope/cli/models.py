@@ -23,7 +23,7 @@ def train(
     model: Annotated[str, Option(help=f"model to start from: {MODEL_HELP}")] = "mini",
     dev: Annotated[list[str] | None, Option(help="file to test on; may be repeated [default: part of the corpus is held out]")] = None,
     labels: Annotated[str, Option(help="what to learn: label (one class per text); upos, xpos or keyphrases (one tag per word)")] = "label",
-    epochs: Annotated[int, Option(help="epochs, passes through the corpus", min=1)] = 3,
+    epochs: Annotated[int, Option(help="passes through the corpus", min=1)] = 3,
     batch: Annotated[int, Option(help="texts per batch", min=1)] = 16,
     rate: Annotated[float, Option(help="highest learning rate; 2e-5 is usual for models of BERT's size")] = 1e-4,
     warmup: Annotated[float, Option(help="share of all steps in which the learning rate rises; then it falls to 0")] = 0.1,
@@ -52,7 +52,7 @@ def train(
     headscope train --model bert-base-uncased --corpus cola.tsv --metric matthews --rate 2e-5 --batch 32 --out cola
 
     A table or JSON lines name their columns: text or sentence (or two for pairs, such as premise and hypothesis),
-    and label. What is held out is never learnt from; the state that does best on it is kept, and its score is
+    and label. The held-out part is never trained on. The weights with the best score on it are saved, and this score is
     printed beside that of the majority class.
     """
     from headscope.models.finetuning.recipe import TrainingRecipe
@@ -117,7 +117,7 @@ def prune(
     by: Annotated[
         str,
         Option(
-            help="order of removal: importance, drop (measured, head by head), random, or a quantity of --run; with - the highest first"
+            help="order of removal: importance, drop (measured head by head), random, or a quantity of --run (-QUANTITY: highest first)"
         ),
     ] = "importance",
     run: Annotated[Path | None, Option(help="run of the same model, to order heads by one of its quantities")] = None,
@@ -137,8 +137,8 @@ def prune(
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="print only the folder: no progress bar, no tables")] = False,
 ) -> None:
-    """Cut the heads that matter least out of a model for good, and say what it loses on documents that had no say in
-    the choice.
+    """Remove the heads that matter least from a model, permanently, and print what it loses on documents that were not
+    used for the choice.
 
     headscope prune ./sst2 --keep 60% --by importance --corpus dev.tsv --out smaller
     headscope prune mini --keep 50% --by drop --limit 100 --speed --out smaller
@@ -159,7 +159,7 @@ def prune(
         "model": model, "corpus": corpus or ["sampler"], "score": score, "limit": limit, "max_length": max_length,
         "format": format or old_format, "on_error": on_error, "dtype": dtype, "seed": seed,
     }  # fmt: skip
-    with bar("weighing heads", hidden=quiet) as progress:
+    with bar("ranking heads", hidden=quiet) as progress:
         result = prune_model(settings, share, by, run, device, progress)
     save(result.smaller, out, keep_shape)
     if not quiet:

@@ -1,4 +1,4 @@
-"""Reading option values that are more than a word."""
+"""Parsers of option values: lists, ranges, pairs; and help texts with examples."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def choices(values: list[str]) -> dict[str, str]:
 
 
 def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:
-    """`entropy.smoothing=1e-4` as options by measure; a value is read as TOML, and as plain text if it is none."""
+    """`entropy.smoothing=1e-4` as options by measure; a value is read as TOML or, if it is not TOML, as plain text."""
     options: dict[str, dict[str, Any]] = {}
     for value in values:
         key, equals, text = value.partition("=")
@@ -62,6 +62,6 @@ def measure_options(values: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def check_page(path: Path) -> None:
-    """An error if a page is to be written to a file that is called something else."""
+    """Raise an error if a file for a page does not have the name of a page."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise RunError(f"{path} is not a name of a page", "Use a name that ends in .html")

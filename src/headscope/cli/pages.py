@@ -37,8 +37,7 @@ def serve(
     max_tokens: Annotated[int, typer.Option(help="longest text, in tokens; the rest is cut off", min=16)] = 512,
     open: Annotated[bool, typer.Option(help="open the page in a browser")] = False,
 ) -> None:
-    """Serve runs as pages with an address for every head, two runs beside each other, and a box to type a sentence
-    into.
+    """Serve runs as pages, with an address for every head, comparisons of two runs, and a box to type a sentence into.
 
     headscope serve RUN
     headscope serve runs/ --model bert-base-uncased --open

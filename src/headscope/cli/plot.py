@@ -45,14 +45,14 @@ def plot(
     embedding: Annotated[str | None, typer.Option(help="clark6, twins: metric, nonmetric or classical scaling [default: metric]")] = None,
     sqrt: Annotated[bool, typer.Option("--sqrt", help="square roots of distances, which are a metric")] = False,
     groups: Annotated[int | None, typer.Option(help="dendrogram: number of groups [default: by silhouette]", min=1)] = None,
-    linkage: Annotated[str | None, typer.Option(help="of a tree: average, complete or single [default: average]")] = None,
+    linkage: Annotated[str | None, typer.Option(help="linkage of a tree: average, complete or single [default: average]")] = None,
     order: Annotated[str | None, typer.Option(help="distances: heads by layer, or as in the tree [default: layer]")] = None,
     width: Width = None,
     font_size: FontSize = None,
     style: Style = "colour",
     signature: Signature = False,
 ) -> None:
-    """Draw a figure for a paper or a slide. Its caption is in the metadata of the file, and beside it as text.
+    """Draw a figure for a paper or a slide. Its caption is in the metadata of the file, and in a text file beside it.
 
     headscope plot RUN clark2 -o figure2.pdf --width column
     headscope plot RUN clark5 -o figure5.pdf --width page --style grey

@@ -97,7 +97,7 @@ def _documents(row: Mapping[str, Any]) -> str:
 
 
 def print_claims(results: Results) -> None:
-    """Print the claims step by step: what was published, what is ours, what can be said, and what differs."""
+    """Print the claims step by step: the published number, ours, the verdict, and what differs."""
     from rich.console import Console
 
     from headscope.cli.printing.text import print_text
@@ -132,7 +132,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _print_blocks(rows: Sequence[Mapping[str, str]], console: Console) -> None:
-    """Print some lines per claim, for a terminal that is too narrow for columns of text."""
+    """Print several lines per claim, for a terminal that is too narrow for columns of text."""
     from rich.text import Text
 
     from headscope.cli.printing.text import print_text
@@ -146,7 +146,7 @@ def _print_blocks(rows: Sequence[Mapping[str, str]], console: Console) -> None:
 
 
 def _print_columns(rows: Sequence[Mapping[str, str]], console: Console) -> None:
-    """Print a row per claim: as wide as a terminal is, and elsewhere as wide as its texts."""
+    """Print one row per claim, as wide as the terminal or, without a terminal, as wide as its texts."""
     from rich import box
     from rich.console import Console as Measuring
     from rich.table import Table

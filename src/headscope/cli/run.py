@@ -1,4 +1,4 @@
-"""`headscope run`: measure a model's heads over a corpus; and `headscope rerun`: the same again."""
+"""`headscope run`: measure a model's heads over a corpus; and `headscope rerun`: repeat a run or a study."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def run(
     out: Annotated[Path | None, Option("--out", "-o", help="folder for the results [default: runs/MODEL-CORPUS]")] = None,
     option: Annotated[list[str] | None, Option("--option", "-O", help="option of a measure: -O entropy.level=word")] = None,
     folds: Annotated[
-        int | None, Option(help="cross-fitting folds: each part of the documents scores the best heads of all others [default: 2]")
+        int | None,
+        Option(help="cross-fitting folds: each part of the documents scores the heads that are best on all other parts [default: 2]"),
     ] = None,
     preset: Annotated[str | None, Option(help="recommended, paper, or reference (what the released code did)")] = None,
     unit: Annotated[str | None, Option(help="unit of input: sentence, paragraph, document, pair, segment")] = None,
@@ -79,7 +80,7 @@ def run(
     weights: Annotated[str | None, Option(help="trained, or random: a control, with all weights but the embeddings redrawn")] = None,
     map_: Annotated[
         str | None,
-        Option("--map", help="what is measured: attention weights, norm (of what they carry), or value-zeroing [default: weights]"),
+        Option("--map", help="maps to measure: attention weights, norm (of what heads carry), or value-zeroing [default: weights]"),
     ] = None,
     device: Annotated[str | None, Option(help="cpu, cuda, cuda:1, auto [default: cuda if available]")] = None,
     engine: Annotated[
@@ -90,7 +91,7 @@ def run(
     gpus_per_worker: Annotated[float | None, Option(help="GPUs per Ray worker [default: one, or a share if there are fewer]")] = None,
     readers: Annotated[
         int | None,
-        Option(help="processes that read and encode the corpus ahead of the model; 0: none [default: 0, with a GPU up to 8]", min=0),
+        Option(help="processes that read and encode texts ahead of the model; 0: none [default: 0, with a GPU up to 8]", min=0),
     ] = None,
     gallery: Annotated[int, Option(help="texts from which the gallery is chosen; 0: no gallery", min=0)] = 96,
     resume: Annotated[bool, Option("--resume", help="continue the run in the folder")] = False,
@@ -160,7 +161,7 @@ def run(
 def _settings(
     spec: Path | None, flags: dict[str, Any], measures: str | None, options: list[str], folds: int | None
 ) -> tuple[RunSpec, Path | None]:
-    """The settings of a file and of the command line, which wins, and the folder that the file names."""
+    """The settings of a file, overridden by those of the command line; and the folder that the file names."""
     from headscope.cli.options import measure_options, names
     from headscope.engine.spec import make_spec, read_spec
     from headscope.errors import RunError
@@ -195,7 +196,7 @@ def _execute(
     with profiling() if profile else nullcontext() as times:
         with timing("importing libraries"):
             from headscope.runs.execute import execute
-        gc.freeze()  # libraries stay: they need not be looked through for what is no longer used
+        gc.freeze()  # libraries stay: the garbage collector need not scan them
         with interrupted(out), bar("measuring", hidden=quiet) as progress:
             results = execute(spec, out, **who, resume=resume, overwrite=overwrite, progress=progress, gallery=gallery)
         if times is not None:
@@ -246,15 +247,15 @@ def rerun(
     workers: Annotated[int, Option(help="workers of the processes engine", min=1)] = 2,
     quiet: Annotated[bool, Option("--quiet", "-q", help="no progress bar, and no output if identical")] = False,
 ) -> None:
-    """Make a run or a study again with its own settings, and compare every table and state with it.
+    """Repeat a run or a study with its own settings, and compare every table and state with the original.
 
     headscope rerun RUN
     headscope rerun RUN --out AGAIN --corpus moved/en.conllu
     headscope rerun STUDY --device cpu
 
-    The model and the corpus must be what they were: their hashes are compared before anything is computed. It ends
-    with 0 if all is identical to the last bit, and with 1 if not; then the new folder stays, and it is said what
-    differs, by how much, and whether versions, the device or the number of threads were others.
+    The model and the corpus must be unchanged: their hashes are compared before anything is computed. The exit code is
+    0 if everything is identical to the last bit, and else 1. Then the new folder is kept, and the differences are
+    printed, with their sizes and with any change of versions, device or number of threads.
     """
     from headscope.api import rerun as again
     from headscope.cli.printing.progress import bar, exit_code, say

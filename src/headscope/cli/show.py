@@ -31,7 +31,7 @@ def show(
         typer.Option("--out", "-o", help="write the table to a file: .csv, .tsv, .json, .md, .tex, .parquet or .arrow"),
     ] = None,
 ) -> None:
-    """Show what a run found.
+    """Show the results of a run or a study.
 
     headscope show RUN
     headscope show RUN tokens --quantity to_sep --sort value --limit 10
@@ -80,7 +80,7 @@ def show(
             name = HeadId.parse(head)
         except ValueError as error:
             raise RunError(str(error)) from None
-        # `8-10` is said of decoders, too: without a kind it means whichever the model has.
+        # `8-10` can name a head of a decoder, too: without a kind it means the kind that the model has.
         kind = {"kind": name.kind} if "/" in head or name.kind in rows["kind"] else {}
         rows = rows.where(layer=name.layer + 1, head=name.head + 1, **kind)
         if not len(rows):

@@ -69,7 +69,7 @@ class TwinsCommand(StudyCommand):
     """The command of the study: `--epsilon` may be repeated, and the closest pairs of heads are printed."""
 
     def options(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Those of the settings, and how many pairs are printed."""
+        """The options of the settings, and the number of pairs to print."""
         field = self._study.spec.model_fields["epsilons"]
         usual = ", ".join(map(str, field.default))
         epsilon = Option("--epsilon", help=f"{field.description}; may be repeated [default: {usual}]")
@@ -79,7 +79,7 @@ class TwinsCommand(StudyCommand):
         yield "pairs", {"annotation": Annotated[int, pairs], "default": 10}
 
     def call(self, *, pairs: int = 10, **given: Any) -> Results | None:
-        """Compare, and print what was found and the closest pairs."""
+        """Compare the models, and print the results and the closest pairs."""
         results = super().call(**given)
         if results is not None and not given["quiet"]:
             _print_pairs(results, pairs)
@@ -87,7 +87,7 @@ class TwinsCommand(StudyCommand):
 
 
 def _print_pairs(results: Results, count: int) -> None:
-    """The closest pairs of heads that are each other's twins."""
+    """Print the closest pairs of heads that are each other's twins."""
     from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table, columns_of
     from headscope.studies.twins.findings import mutual_rows

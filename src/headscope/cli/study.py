@@ -29,11 +29,11 @@ _FIRST, _LAST = (
     ("cache", "cache_limit", "max_length", "limit", "limit_dev", "format", "on_error", "replicates", "seed", "dtype"),
 )
 _NONE = "none"  # an empty list
-PLAN = "print what the study would do and how long it would take, from a trial of some seconds, without running it"
+PLAN = "print what the study would do and how long it would take, from a trial of some seconds, without running all of it"
 
 
 class StudyCommand(Command):
-    """A study as a command. Its options are found out when the command is called, or asked for help.
+    """A study as a command. Its options are determined when the command is called or prints its help.
 
     A command that takes more than the settings of its study derives from this one, and is put into
     `StudyGroup.special`.
@@ -48,7 +48,7 @@ class StudyCommand(Command):
         return _options(self._study, self._study.spec)
 
     def call(self, **given: Any) -> Results | None:
-        """Do what the command line says; None if that was only to be planned."""
+        """The results of the study with these options; None if it was only planned."""
         return _call(self._study, **given)
 
     @cached_property
@@ -76,7 +76,7 @@ class StudyCommand(Command):
 
     @params.setter
     def params(self, value: Any) -> None:
-        """Nothing is kept: options follow from the study."""
+        """Ignored: the options follow from the study."""
 
     @property
     def callback(self) -> Any:
@@ -85,14 +85,14 @@ class StudyCommand(Command):
 
     @callback.setter
     def callback(self, value: Any) -> None:
-        """Nothing is kept: what is done follows from the study."""
+        """Ignored: what the command does follows from the study."""
 
 
 class StudyGroup(CommandGroup):
-    """Commands, and after them the studies whose verbs begin with the name of the group, such as `probe`; those of one
-    word elsewhere.
+    """A group of commands, and after them its studies: in the group `probe` those whose verbs begin with `probe`, in
+    any other group those with verbs of one word.
 
-    `special` are the commands, by the name of the study, that take more than its settings.
+    `special` has, by the name of the study, the commands that take more than the settings of the study.
     """
 
     special: ClassVar[dict[str, type[StudyCommand]]] = {}
@@ -116,8 +116,8 @@ def run_study(
     where: str = "the options",
     plan: bool = False,
 ) -> Results | None:
-    """Do what the settings say, with a progress bar, and print what was found; with `plan`, print what it would take
-    and return None. `where` names the source of the settings in errors.
+    """The results of a study, computed with a progress bar and printed as a summary. With `plan`, print what the study
+    would cost and return None. `where` names the source of the settings in errors.
     """
     from headscope.cli.printing.progress import bar, interrupted, say
     from headscope.cli.printing.summary import summarise
@@ -139,7 +139,7 @@ def run_study(
 
 
 def _call(study: Study, **given: Any) -> Results | None:
-    """Run a study with the settings of a file and those given, which override them."""
+    """Run a study with the settings of a file, overridden by the given ones."""
     spec = study.spec
     kept: Path | None = given.pop("settings")
     out, device, resume, overwrite, quiet, plan = (given.pop(name) for name in ("out", "device", "resume", "overwrite", "quiet", "plan"))
@@ -159,7 +159,7 @@ def _call(study: Study, **given: Any) -> Results | None:
 
 
 def _require(study: Study, settings: Mapping[str, Any]) -> None:
-    """An error that names the first argument that is not given and has no default."""
+    """Raise an error that names the first argument that is not given and has no default."""
     for name in study.arguments:
         field = study.spec.model_fields[name]
         if field.is_required() and name not in settings:
@@ -168,7 +168,7 @@ def _require(study: Study, settings: Mapping[str, Any]) -> None:
 
 
 def _argument(study: Study, name: str) -> str:
-    """What help calls an argument."""
+    """The name of an argument in help."""
     return (study.spec.model_fields[name].title or name).upper()
 
 
@@ -211,7 +211,9 @@ def _options(study: Study, spec: type[StudySpec]) -> Iterator[tuple[str, dict[st
 
 
 def _annotation(name: str, field: FieldInfo) -> Any:
-    """How the command line reads a setting. None stands for one that is not given, so that a file may give it."""
+    """The type and the option with which the command line reads a setting. None stands for a setting that is not given,
+    so that a file may give it.
+    """
     line = f"{field.description}{_default(field)}"
     flag = "--corpus-format" if name == "format" else f"--{name.replace('_', '-')}"
     if name in _FIRST[1:]:
@@ -227,7 +229,7 @@ def _annotation(name: str, field: FieldInfo) -> Any:
 
 
 def _values(annotation: Any) -> str | None:
-    """The values that a setting can have, as help writes them; None if they are not counted."""
+    """The values that a setting can have, as help writes them; None if they cannot be listed."""
     if get_origin(annotation) in (Union, UnionType):
         return next(filter(None, map(_values, get_args(annotation))), None)
     if get_origin(annotation) is tuple:
@@ -236,7 +238,7 @@ def _values(annotation: Any) -> str | None:
 
 
 def _default(field: FieldInfo) -> str:
-    """What help says of a default, unless the description does."""
+    """The note on the default in help; empty if there is none, or if the description has it."""
     value = field.default
     if "[default:" in (field.description or "") or value is None or isinstance(value, bool) or field.default_factory is not None:
         return ""
@@ -255,7 +257,7 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
 
 
 def _value(field: FieldInfo, value: Any) -> Any:
-    """A value of the command line as the specification takes it: lists after commas, ranges of integers."""
+    """A value of the command line as the specification takes it: lists split at commas, ranges of integers."""
     from headscope.studies.spec import holds_several
 
     if not isinstance(value, str) or not holds_several(field.annotation):

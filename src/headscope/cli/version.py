@@ -31,7 +31,8 @@ def lines() -> list[str]:
 
 def device(driver: Path = _DRIVER) -> str:
     """`cuda` with the names of the devices if torch is built for it and the driver lists any that are not hidden from
-    this process, and else `cpu`. Where torch is built for a GPU that this cannot see, it says what can.
+    this process, and else `cpu`. If torch is built for a GPU and none is listed here, the text refers to `headscope
+    doctor`, which asks torch.
     """
     models = [re.search(r"Model:\s*(.+)", file.read_text()) for file in sorted(driver.glob("*/information"))]
     names = [model.group(1).strip() for model in models if model is not None]

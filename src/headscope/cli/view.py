@@ -37,16 +37,17 @@ def view(
     highlight: Annotated[
         list[str] | None,
         typer.Option(
-            help="in red: opened→door (or opened->door) one link, door all attention of a word, the:2 the second the; "
-            "obj a relation of an annotated sentence; repeatable"
+            help="in red: one link, as in opened→door (or opened->door); all attention of a word, as in door or the:2 (the second the); "
+            "or a relation of an annotated sentence, as in obj; may be repeated"
         ),
     ] = None,
     sentence: Annotated[str | None, typer.Option(help="read this sentence of the corpus TEXT: its id, or its number from 1")] = None,
     relation: Annotated[
-        str | None, typer.Option(help='in red, of an annotated sentence: obj (dependent to head), "head-to-dep obj", or coreferent')
+        str | None,
+        typer.Option(help='relation of an annotated sentence, in red: obj (dependent to head), "head-to-dep obj", or coreferent'),
     ] = None,
     generate: Annotated[
-        int | None, typer.Option(help="let a decoder continue the text by this many tokens, and show what each attended to", min=1)
+        int | None, typer.Option(help="let a decoder continue the text by this many tokens, and show what each of them attended to", min=1)
     ] = None,
     temperature: Annotated[float, typer.Option(help="with --generate: sample tokens instead of the most probable one", min=0)] = 0.0,
     seed: Annotated[int, typer.Option(help="with --temperature: random seed")] = 0,
@@ -93,7 +94,7 @@ def view(
     if out is not None:
         from headscope.widget.shown import suffix_of
 
-        suffix = suffix_of(out)  # before a model is loaded for nothing
+        suffix = suffix_of(out)  # an error here saves loading a model
         if options and suffix == "html":
             raise RunError(
                 f"{next(iter(options)).replace('_', '-')} is only for figures", "Write a figure, as in -o figure.pdf, or omit the option"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_COLLECTED = 50_000, 20, 100  # objects, and younger collections, after which each generation is looked through
+_COLLECTED = 50_000, 20, 100  # new objects before generation 0 is scanned; scans of a generation before the next one is
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of mallopt's parameters in glibc
 _LARGEST = 32 << 20  # bytes: the largest threshold that glibc accepts
 _KEPT = 256 << 20  # bytes

@@ -37,10 +37,10 @@ class Annotation:
     `positions` are the words' places among all words of the document and `sentence_of` the numbers of their sentences
     in it. `trees` has the words' own tree first. If a control needs them, trees of other sentences of the same length
     follow, one per draw. `mentions` are those that lie wholly in the text, by its words, sorted. `singletons` are the
-    entities that the whole document, not the text alone, mentions only once; `parses` belong to sentences that stand in
-    the text, be it in part; `subset` and `metadata` are the document's. `keywords` is true for each word that is part
-    of a keyphrase; it is empty if the document has none. `slice` is the document's, in runs that are divided into
-    slices. `passages` are the edges from questions to passages that lie wholly in the text, by its words.
+    entities that the whole document, not the text alone, mentions only once; `parses` belong to the sentences that the
+    text contains, wholly or in part; `subset` and `metadata` are the document's. `keywords` is true for each word that
+    is part of a keyphrase; it is empty if the document has none. `slice` is the document's, in runs that are divided
+    into slices. `passages` are the edges from questions to passages that lie wholly in the text, by its words.
     """
 
     document: str
@@ -98,7 +98,7 @@ class Annotated:
             if sentence.parse is not None:
                 self._parses[number] = Parse(number, start, start + len(sentence), sentence.parse)
             start += len(sentence)
-        # A mention annotated twice is one, and one of no words is none.
+        # A mention that is annotated twice counts once, and one without words does not count.
         mentions = {(mention.start, mention.end, mention.entity): mention for mention in document.mentions if mention.start < mention.end}
         self._mentions = [mentions[place] for place in sorted(mentions)]
         self._starts = [mention.start for mention in self._mentions]

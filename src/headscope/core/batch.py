@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 T = TypeVar("T")
-# Rows `start` to `stop` of the maps of one site, [batch, head, row, key], worked out again.
+# Rows `start` to `stop` of the maps of one site, [batch, head, row, key], computed again.
 Later = Callable[[int, int], "torch.Tensor"]
 
 # The role of a position. A role, not a string, so that [CLS], <s> and <|begin_of_text|> count as the same.
@@ -369,10 +369,10 @@ def tell_apart(roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequenc
 class Slope:
     """How gradients are taken. `form` is the value computed from the gradient g of a weight a: |g|; |a g|; the gradient
     of the logit, |a (g - sum a g)|; or integrated gradients, |a mean g| over `steps` passes in which all attention is
-    scaled from none to what it is.
+    scaled from 0 to its full size.
 
-    Of masked language models `share` of the pieces of each text are masked, as in BERT's training, in `draws`
-    different ways. The loss of a text is the mean over what it predicts, or the `sum`.
+    For masked language models, `share` of the pieces of each text are masked, as in BERT's training, in `draws`
+    different ways. The loss of a text is the mean over its predictions, or the `sum`.
     """
 
     form: Form = "plain"

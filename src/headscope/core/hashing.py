@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 
 _LEAST = 1 << 12
-_FULL = 0.6  # share of places taken at which there are made more
+_FULL = 0.6  # share of places that are taken before their number is doubled
 
 
 def digest(*parts: object, size: int = 64) -> bytes:

@@ -37,7 +37,7 @@ class PackedArray(NamedTuple):
         return array
 
 
-Packed = Mapping[str, PackedArray | Array]  # the arrays of a state; those that are no sums stay as they are
+Packed = Mapping[str, PackedArray | Array]  # the arrays of a state; only sums are packed
 
 
 def unpacked(packed: Packed) -> dict[str, Array]:

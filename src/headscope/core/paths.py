@@ -25,7 +25,7 @@ _REMEDIES = {
     errno.EACCES: "Check the permissions of the folders that it lies in",
     errno.ELOOP: "Replace the symbolic links, which lead to each other",
 }
-_NO_NAMES = ("model", "checkpoint", "final")  # of folders
+_NO_NAMES = ("model", "checkpoint", "final")  # of folders, which do not tell one model from another
 
 
 def kind_of(path: str | Path) -> Kind:

@@ -54,12 +54,12 @@ class State:
 
     An empty state must be neutral: `sum` starts at 0, `max` and `min` at the least and greatest value of the array's
     type, `concat` and `keyed` with no rows. `keyed` sums the rows that have the same key, which is the first column,
-    and keeps the `MOST_KEYS` smallest keys, in order: documents are counted exactly up to so many, however a document
-    is split over shards. (A key that is among the smallest of all is among the smallest of every part, so that its sums
-    are complete.) Merging is commutative, for `concat` up to the order of rows.
+    and keeps the `MOST_KEYS` smallest keys, in order: documents are counted exactly up to this number, however a
+    document is split over shards. (A key that is among the smallest of all is among the smallest of every part, so that
+    its sums are complete.) Merging is commutative, for `concat` up to the order of rows.
 
     A declared name that ends in / is a family, for labels that only the corpus knows: its members (`correct/nsubj`)
-    appear as they are met, and a member that one of two states lacks is taken from the other.
+    are created when they first occur, and a member that one of two states lacks is taken from the other.
 
     Values that are cheaper to add for many batches together can wait as `pending`: they are added when the arrays are
     read.
@@ -187,4 +187,4 @@ class State:
         return name if "/" not in name else name.partition("/")[0] + "/"
 
 
-States = dict[str, State]  # one state a measure, by the measure's name
+States = dict[str, State]  # one state per measure, by the measure's name

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-WAITED, TOLD = 3.0, 10.0  # seconds of work before the rest is foretold, and of the rest if it is worth a line
+WAITED, TOLD = 3.0, 10.0  # seconds of work before the time left is estimated, and seconds left from which it is printed
 
 
 class TimeLeft:

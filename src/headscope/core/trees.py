@@ -99,7 +99,7 @@ class TreeArrays:
 
     @classmethod
     def joined(cls, trees: Sequence[TreeArrays]) -> TreeArrays:
-        """The trees of both, which must be over the same words."""
+        """All trees as one; they must be over the same words."""
         return cls(np.concatenate([one.tags for one in trees]), np.concatenate([one.heads for one in trees]))
 
     def within(self, size: int) -> TreeArrays:

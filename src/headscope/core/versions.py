@@ -1,4 +1,4 @@
-"""Versions of installed packages, read from their metadata: nothing is imported for it."""
+"""Versions of installed packages, read from their metadata without importing them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def read(*texts: Any, format: str | None = None, on_error: OnError = "raise", **
         raise HeadscopeError(f"{type(wrong[0]).__name__} is not the name of a file", "Name files, or give one list or table of texts")
     if (generated := repeats(names) or needles(names)) is not None:
         if format is not None:
-            raise HeadscopeError(f"{names[0]} is generated, not read, so it has no format {format!r}", "Leave the format out")
+            raise HeadscopeError(f"{names[0]} is generated, not read, so it has no format {format!r}", "Omit the format")
         return generated
     resolved = resolve(names, format)
     both = {**resolved.columns, **columns}

@@ -82,7 +82,7 @@ def check(paths: Iterable[str | Path], level: int = 3, ignore: Collection[str] =
 def _is_conll2012(path: Path) -> bool:
     try:
         return guess_format(path) == "conll2012"
-    except CorpusError:  # its name tells nothing
+    except CorpusError:  # its name does not show a format
         return False
 
 

@@ -209,7 +209,7 @@ class Watch:
         now = _stamp(path)
         before = self._stamps.get(path, now)
         if now != before and (now is None or not self._same(path)):
-            raise CorpusError(path, None, f"the file {'is gone' if now is None else 'has changed'} while it was being read", _REMEDY)
+            raise CorpusError(path, None, f"the file {'was removed' if now is None else 'has changed'} while it was being read", _REMEDY)
         if now is not None:
             self._stamps[path] = now
 

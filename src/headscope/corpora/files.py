@@ -70,7 +70,7 @@ class Meter:
 
     @property
     def share(self) -> float:
-        """Between 0 and 1."""
+        """The share of the bytes that has been read, from 0 to 1."""
         here = self._here(self._current) if self._current is not None else 0
         return min(1.0, (self._passed + here) / self._total) if self._total else 0.0
 

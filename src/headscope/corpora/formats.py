@@ -79,7 +79,7 @@ _NAMES = {
     "*.feather": "arrow",
     "*.spacy": "docbin",
 }
-_LINES = 20  # bytes: enough to skip a heading
+_LINES = 20  # lines that are examined: enough to skip a heading
 
 
 def by_name(path: Path) -> str | None:

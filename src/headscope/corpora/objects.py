@@ -27,7 +27,7 @@ _Entries = Iterator[Mapping[str, object]]
 
 
 def corpus_of(texts: Any, columns: Mapping[str, str], on_error: OnError = "raise") -> Corpus:
-    """The corpus of texts in memory; `columns` are the names that a table or dicts have for `text`, `id` and others."""
+    """The corpus of texts in memory. `columns` are the names that a table or dicts have for `text`, `id` and others."""
     if texts is None or isinstance(texts, Mapping | bytes | set | frozenset | int | float):
         splits = f"; it has {', '.join(map(str, texts))}" if isinstance(texts, Mapping) else ""
         remedy = "Give one of its values" if _package(texts) == "datasets" else f"Give {_KINDS}"

@@ -30,7 +30,8 @@ class Flaw(Exception):
 class Source:
     """A corpus file, whether its faults raise errors or are skipped, and the tally of what was skipped.
 
-    `columns` are the names that a table has for `text`, `id` and others; `unit` is what faults are counted by.
+    `columns` are the names that a table has for `text`, `id` and others; `unit` is the unit in which places of faults
+    are numbered.
     """
 
     path: Path

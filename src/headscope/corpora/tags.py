@@ -34,7 +34,7 @@ _SIGNS = string.punctuation + "“”‘’«»…"
 
 
 def tagging_of(names: Iterable[str]) -> Tagging:
-    """The kind of tagging that tags of these names express, or most likely do."""
+    """The kind of tagging that tags of these names most likely express."""
     named = frozenset(names)
     return "keyphrases" if named <= PHRASE_TAGS else "upos" if named <= UPOS else "xpos"
 

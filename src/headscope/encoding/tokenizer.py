@@ -110,7 +110,7 @@ class Tokenizer:
         found = {self.hf.unk_token_id}
         if (token := getattr(model, "unk_token", None)) is not None:
             found.add(self._backend.token_to_id(token))
-        elif found == {None} and type(model).__name__ == "Unigram":  # which tells it nowhere else
+        elif found == {None} and type(model).__name__ == "Unigram":  # a Unigram model has it only in its JSON form
             found.add(json.loads(self._backend.to_str())["model"].get("unk_id"))
         return frozenset(int(token) for token in found if token is not None)
 
@@ -121,7 +121,7 @@ class Tokenizer:
 
     @cached_property
     def ordinary(self) -> tuple[int, ...]:
-        """The ids of the vocabulary that are no special tokens, in order."""
+        """The ids of the vocabulary that are not special tokens, in order."""
         return tuple(sorted({*self.hf.get_vocab().values()} - self.special))
 
     @cached_property

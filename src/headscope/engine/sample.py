@@ -14,7 +14,7 @@ from headscope.engine.map_memory import MOST, map_bytes
 from headscope.engine.prefetch import PackedText
 
 SIZE = 96  # texts
-TOKENS = 8192  # in all: there are fewer if they are long
+TOKENS = 8192  # of all texts together: there are fewer texts if they are long
 NICE = range(6, 41)  # tokens of a text that is easy to view
 
 

@@ -19,8 +19,8 @@ from headscope.results.specification import Role, Specification, validated
 
 Preset = Literal["recommended", "paper", "reference"]
 
-# What the presets decide beyond the measures' own options. METHODS: the released code gave every token segment id 0 and
-# read a word's attention off its first piece, where the paper says mean.
+# What the presets decide beyond the options of measures. METHODS: the released code gave every token the segment id 0
+# and took a word's attention from its first piece, where the paper takes the mean.
 _PRESETS: Mapping[str, Mapping[str, str]] = {
     "recommended": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},
     "paper": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},
@@ -131,7 +131,7 @@ class RunSpec(Specification):
         """
         measures = {name: {**self._natural(name), **options} for name, options in self.measures.items()}
         unit = self.unit or ("pair" if pairs else "sentence")
-        # On a CPU a batch's maps should fit into the cache; a GPU wants to be kept busy.
+        # On a CPU a batch's maps should fit into the cache; a GPU needs large batches to be busy.
         batch = self.batch_tokens or (2048 if device == "cpu" else 32768)
         # Between shards a device waits until their sums are saved: a GPU computes eight batches in a tenth of a second.
         sizes = {"batch_tokens": batch, "shard_tokens": self.shard_tokens or (8 if device == "cpu" else 32) * batch}
@@ -162,7 +162,7 @@ def read_spec(path: Path) -> dict[str, Any]:
         raise RunError(f"{path}: {found[0]}", f"{found[1]}; it should be a TOML file with settings")
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # too long numbers and too deep brackets, too
+    except (OSError, ValueError, RecursionError) as error:  # also for numbers that are too long and brackets that are too deep
         raise RunError(f"{path} is not a TOML file ({error})", "docs/runs.md has an example") from None
     if not isinstance(settings.get("out", ""), str):
         raise RunError(f"{path}: out = {settings['out']!r}: this should be the name of a folder", 'Write it as text, as in out = "RUN"')

@@ -55,8 +55,8 @@ class WorkerSetup:
         return cls(settings, device, threads, model.fingerprint, versions())
 
 
-# What a worker answers: "ready", "done" with states, "error" (problem, remedy) that ends the run, or "broken": it can
-# no longer be used.
+# What a worker answers: "ready", "done" with states, "error" (problem, remedy), which ends the run, or "broken" if the
+# worker can no longer be used.
 Answer = tuple[str, Any]
 
 

@@ -1,4 +1,4 @@
-"""What a study keeps of the texts it has seen: columns of numbers and of words, as a state that merges."""
+"""Columns of numbers and of words, as a state that merges: what a study records about the texts it has read."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class StateColumns:
             self._rows = {name: [array] for name, array in state.arrays.items()}
 
     def add(self, name: str, rows: Float[np.ndarray, "n *shape"] | Sequence[float]) -> None:
-        """Put rows of numbers under a column."""
+        """Append rows of numbers to a column."""
         self._rows.setdefault(f"numbers/{name}", []).append(np.asarray(rows, dtype=np.float64))
 
     def say(self, name: str, texts: Sequence[str]) -> None:
-        """Put words under a column."""
+        """Append words to a column of words."""
         spelled = [text.encode("utf-8", "surrogatepass") for text in texts]
         self._rows.setdefault(f"lengths/{name}", []).append(np.array([len(word) for word in spelled], dtype=np.int64))
         self._rows.setdefault(f"bytes/{name}", []).append(np.frombuffer(b"".join(spelled), dtype=np.uint8).astype(np.int64))
@@ -44,7 +44,7 @@ class StateColumns:
         return [spelled[start:end].decode("utf-8", "surrogatepass") for start, end in zip([0, *ends[:-1]], ends, strict=False)]
 
     def under(self, prefix: str) -> list[str]:
-        """What comes after `prefix` in the names of columns of numbers, sorted."""
+        """The names of the columns of numbers that begin with `prefix`, without it, sorted."""
         whole = f"numbers/{prefix}"
         return sorted(name.removeprefix(whole) for name in self._rows if name.startswith(whole))
 

@@ -1,8 +1,7 @@
-"""What went through a run and what did not, and texts that a model cannot read.
+"""Counts of what a run read and skipped, and of tokens that the model does not know.
 
-A run warns of a share of unknown tokens, and refuses measures of words above a larger one. Whether it is refused
-depends on the texts and their order alone: it is decided text by text as they are read, before they are cut into
-shards.
+Above one share of unknown tokens a run warns; above a larger share it refuses measures of words. This depends only on
+the texts and their order: it is decided text by text while they are read, before they are cut into shards.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class SliceCounts:
 
 @dataclass
 class Counts:
-    """Numbers of documents and texts and what is in them, and a tally of what was left out."""
+    """Numbers of documents and texts and of what they contain, and a tally of what was omitted."""
 
     documents: int = 0
     texts: int = 0
@@ -100,7 +99,7 @@ class Counts:
         return {name: getattr(self, name) for name in ("documents", "texts", "tokens", "words", "split_words")}
 
     def described(self) -> dict[str, Any]:
-        """All that a manifest says of one reading of a corpus."""
+        """The counts of one reading of a corpus for a manifest."""
         more: dict[str, Any] = {"mentions": self.mentions} if self.mentions else {}
         return {**self.numbers(), **more, "unknown_tokens": self.unknown_tokens(), **({"cut": cut} if (cut := self.cut()) else {})}
 
@@ -110,18 +109,18 @@ class Counts:
         return self.unknown / max(1, self.word_tokens)
 
     def unknown_tokens(self) -> dict[str, float]:
-        """Unknown tokens as a manifest has them: how many, of how many tokens of words, and their share."""
+        """Unknown tokens for a manifest: their number, the number of all tokens of words, and the share."""
         return {"n": self.unknown, "of": self.word_tokens, "share": round(self.unknown_share, 6)}
 
     def cut(self) -> dict[str, int]:
-        """What truncation lost, as a manifest has it: texts that were cut, lost words and mentions; empty if none."""
+        """What truncation removed, for a manifest: numbers of cut texts, lost words and mentions; empty if none."""
         reasons = {"texts": TRUNCATED, "words": CUT, "mentions": CUT_MENTIONS}
         lost = {name: self.dropped.counts.get(reason, 0) for name, reason in reasons.items()}
         return lost if lost["texts"] else {}
 
 
 def count(corpus: Corpus, encoder: Encoder) -> Counts:
-    """What a run over a corpus would read and leave out, without running a model."""
+    """The counts of what a run over a corpus would read and skip, without running a model."""
     counts = Counts()
     for text in encoder.texts(corpus, counts.dropped):
         counts.add(text)
@@ -130,7 +129,7 @@ def count(corpus: Corpus, encoder: Encoder) -> Counts:
 
 
 def warning(counts: Counts, model: str) -> list[str]:
-    """A sentence about the tokens that a model does not know, if they are many."""
+    """A warning about tokens that a model does not know, if they are many; else an empty list."""
     if counts.unknown_share <= WARN:
         return []
     return [
@@ -139,13 +138,13 @@ def warning(counts: Counts, model: str) -> list[str]:
 
 
 def require_known(counts: Counts, model: str, measures: Collection[str], ended: bool) -> None:
-    """Refuse measures of words of texts that a model cannot read, as soon as enough tokens are counted."""
+    """Refuse measures of words if the model cannot read the texts, as soon as enough tokens are counted."""
     if counts.unknown_share <= REFUSE or not (ended or counts.word_tokens >= ENOUGH) or not measures:
         return
     named = ", ".join(sorted(measures))
     raise RunError(
         f"{_shares(counts, model, '' if ended else 'first ')}: too many to measure words ({named})",
-        f"Use a model that reads this language, or leave out {named}; --allow-unknown (in Python allow_unknown=True) measures anyway",
+        f"Use a model that reads this language, or omit {named}; --allow-unknown (in Python allow_unknown=True) measures anyway",
     )
 
 

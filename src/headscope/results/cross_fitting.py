@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """What heads score for a label in one direction on documents that had no part in choosing them, beside what the
-    best rule, chosen likewise, scores on the same documents; on the data and in every replicate.
+    """The scores of heads for a label in one direction on documents that were not used to choose them, and the scores
+    on the same documents of the best rule, chosen in the same way; on the data and in every replicate.
     """
 
     label: str
@@ -34,10 +34,10 @@ class CrossFitted:
 
 
 def cross_fitted(contests: Contests, state: State, layout: HeadLayout, margin: float) -> Iterator[CrossFitted]:
-    """For each label and direction, the heads that some fold's other documents choose, scored on that fold.
+    """For each label and direction, the heads that are chosen on all folds but one, scored on that fold.
 
-    A head is chosen where it beats the best rule of the same documents by more than `margin`. The rule of a fold is
-    the one that is best on the other folds, too. A head that only some folds choose is scored on these alone.
+    A head is chosen if it beats the best rule on the same documents by more than `margin`. The rule of a fold is also
+    the one that is best on the other folds. A head that is chosen for only some folds is scored on these alone.
     """
     weights = weights_of(state)
     for kind, flat in layout.by_kind().items():
@@ -66,8 +66,8 @@ def cross_fitted(contests: Contests, state: State, layout: HeadLayout, margin: f
 
 
 def candidates(contests: Contests, state: State, layout: HeadLayout) -> int:
-    """How many heads, labels and directions `cross_fitted` chooses from. With two folds a head that both choose is
-    scored on the documents that chose it, so that a correction for many tests counts all candidates.
+    """The number of heads, labels and directions that `cross_fitted` chooses from. With two folds, a head that is
+    chosen for both is scored on the documents it was chosen on, so a correction for many tests counts all candidates.
     """
     return sum(
         len(flat) * len(contests.directions)
@@ -84,7 +84,7 @@ def _chosen(
     fold: Int[np.ndarray, "group"],
     margin: float,
 ) -> tuple[Bool[np.ndarray, "fold entrant"], Int64[np.ndarray, "group"]]:
-    """The entrants that each fold's other documents choose, and the right answers of the rule that they choose."""
+    """For each fold, the entrants chosen on the other folds; and the right answers of the rules chosen in this way."""
     chosen = np.zeros((fold.max() + 1, right.shape[1]), dtype=bool)
     answers = np.zeros_like(n)
     for number in range(len(chosen)):
@@ -96,7 +96,9 @@ def _chosen(
 
 
 def _support(contests: Contests, state: State, kind: str, label: str, cases: Int64[np.ndarray, "group entrant"]) -> Support:
-    """The documents that each entrant is scored on. Groups of them are resampled, and say how many are effective."""
+    """The support of each entrant: the documents it is scored on. Groups of documents are resampled, so the effective
+    number is that of groups.
+    """
     groups = Support.of(cases)
     documents: Float64[np.ndarray, "document 2"] | None = state.arrays.get(f"documents/{kind}/{label}")
     if documents is None:  # of a run before 1.0

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and arrays and records that carry their own checksum."""
+"""Files that are written completely or not at all, and arrays and records with a checksum in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headscope.errors import RunError
 
 SUM = "sha256"
 ABOUT = "about"
-TEMPORARY = re.compile(r"\..+\.[0-9]+\.tmp")  # names of files whose writing has not ended
+TEMPORARY = re.compile(r"\..+\.[0-9]+\.tmp")  # names of files that are not completely written
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -30,8 +30,8 @@ def checksum(data: bytes) -> str:
 
 
 def write_atomically(path: Path, data: bytes, within: Path | None = None, remedy: str = "") -> None:
-    """Write a file so that it is either there in full or not there. Folders are made for it, but not `within`, which
-    must be there already; `remedy` is what to do when the disk is full.
+    """Write a file so that it is complete or does not exist. Folders are created for it, except `within`, which must
+    exist; `remedy` is what to do when the disk is full.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -47,8 +47,8 @@ def write_atomically(path: Path, data: bytes, within: Path | None = None, remedy
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        todo = (remedy or "Free some space") if error.errno in _FULL else "Choose another place with --out"
-        raise RunError(f"{path} cannot be written ({error.strerror})", todo) from error
+        action = (remedy or "Free some space") if error.errno in _FULL else "Choose another place with --out"
+        raise RunError(f"{path} cannot be written ({error.strerror})", action) from error
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -56,17 +56,17 @@ def write_atomically(path: Path, data: bytes, within: Path | None = None, remedy
 
 
 def seal_arrays(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """Arrays as the bytes of a safetensors file whose metadata hold a checksum of everything in it. An array whose
-    axes are in another order in memory, which safetensors would write as it lies there, is put in order first.
+    """Arrays as the bytes of a safetensors file whose metadata hold a checksum of everything in it. Arrays are put
+    into row-major order first, since safetensors writes memory as it is.
     """
     ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     about = json.dumps({**metadata, SUM: _sum(ordered, metadata)})
-    data: bytes = save(ordered, metadata={ABOUT: about})  # one entry: safetensors writes several in any order
+    data: bytes = save(ordered, metadata={ABOUT: about})  # one entry, since safetensors writes several in any order
     return data
 
 
 def open_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and metadata of a file of `seal_arrays`; a ValueError if they are not those that were written."""
+    """The arrays and metadata of a file that `seal_arrays` made; a ValueError if they were damaged since."""
     try:
         with safe_open(path, framework="numpy") as file:
             written: dict[str, str] = file.metadata() or {}
@@ -92,11 +92,13 @@ def seal_record(record: Mapping[str, Any]) -> bytes:
     """A record as JSON, with its checksum as its last line."""
     plain = {name: value for name, value in record.items() if name != SUM}
     text = json.dumps({**plain, SUM: _record_sum(plain)}, indent=1, ensure_ascii=False) + "\n"
-    return text.encode("utf-8", "backslashreplace")  # of file names that are no text: JSON has escapes
+    return text.encode("utf-8", "backslashreplace")  # for file names that are not valid text: JSON has escapes
 
 
 def open_record(data: bytes) -> Any:
-    """What `seal_record` wrote, without the checksum; a ValueError for anything else. One without it is accepted."""
+    """The record that `seal_record` wrote, without its checksum; a ValueError for anything else. A record without a
+    checksum is accepted.
+    """
     record = json.loads(data.decode("utf-8"))
     if isinstance(record, dict) and record.get(SUM) is not None:
         expected = record.pop(SUM)

@@ -1,17 +1,17 @@
-"""The run folder: what is in it, and how it is written so that a crash at any moment leaves it whole.
+"""The run folder: what is in it, and how it is written so that a crash at any moment does not damage it.
 
     run.json              settings, signature, versions, counts
-    tables/NAME.parquet   one a table; tables/NAME.slices.parquet: the same for each slice
+    tables/NAME.parquet   one file per table; tables/NAME.slices.parquet: the same table for each slice
     states.safetensors    the merged states, from which the tables can be made again
-    gallery.safetensors   maps of some of its texts: results/gallery.py
+    gallery.safetensors   maps of some texts: results/gallery.py
     partial/A-B.safetensors   while running: merged shards A to B
     states/               while a probe is trained: hidden states
 
 A folder may also hold other people's files. Only the files that `run.json` lists, and those whose names match a pattern
 below, are ever removed, and folders only when they are empty.
 
-Files appear under their name only when complete: they are written beside it, synced, and renamed. `run.json` holds
-the checksums of the finished ones under `files`, and its own; parts hold theirs in themselves.
+A file appears under its name only when it is complete: it is written under a temporary name, synced, and renamed.
+`run.json` holds the checksums of finished files under `files`, and its own; each part contains its checksum.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ FORMAT = 1
 STATES = "states.safetensors"
 _GALLERY = "gallery.safetensors"
 _REPORT = "report.html"
-_LISTED = re.compile(r"tables/[^/]+\.parquet")  # what else a manifest lists is not removed: it may have been edited
-_WORKING = {  # the files in a sub-folder that are needed only while a run goes on
+_LISTED = re.compile(r"tables/[^/]+\.parquet")  # other files that a manifest lists are not removed: it may have been edited
+_WORKING = {  # by sub-folder, the files that are needed only until a run is complete
     "partial": re.compile(r"[0-9]+-[0-9]+\.safetensors|training\.safetensors"),
     "states": re.compile(r"[0-9a-f]{24}\.(states|sums|lock)"),
 }
@@ -58,8 +58,8 @@ _held: dict[Path, tuple[int, int]] = {}  # the lock files that this process hold
 
 
 def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> bytes:
-    """States as one safetensors file; merges and a checksum are kept in its metadata. The parts of a divided state
-    stand beside it, as in `entropy@news`.
+    """States as one safetensors file; its metadata hold merges and a checksum. The parts of a divided state follow
+    under their own names, as in `entropy@news`.
     """
     arrays: dict[str, np.ndarray] = {f"{name}/{key}": array for name, state in states.items() for key, array in state.arrays.items()}
     for name, state in states.items():
@@ -75,7 +75,7 @@ def encode_states(states: Mapping[str, State], metadata: Mapping[str, str]) -> b
 
 
 def read_states(path: Path) -> tuple[States, dict[str, str]]:
-    """States and metadata from a file of `encode_states`."""
+    """States and metadata from a file that `encode_states` made."""
     try:
         arrays, metadata = open_arrays(path)
         merges = json.loads(metadata["merges"])
@@ -113,8 +113,8 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Held while a run writes here; the system lets go of it when the process ends, however it ends. The file
-        stays: removing it would let two runs hold locks on two files of the same name.
+        """A lock that a run holds while it writes here; the system releases it when the process ends in any way. The
+        lock file is kept: if it were removed, two runs could hold locks on two files of this name.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ class Folder:
                 del _held[place]
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file of the run. A folder that was removed meanwhile is not made again."""
+        """Write a file of the run. An error if the folder was removed or replaced meanwhile."""
         held = _held.get(self.path.resolve())
         try:
             gone = held is not None and held != _inode((self.path / ".lock").stat())
@@ -161,9 +161,10 @@ class Folder:
         return manifest
 
     def expect(self, manifest: Mapping[str, Any]) -> None:
-        """An error if `run.json` is of another run, except for what it skipped: a gallery may still be made, or fail.
+        """Raise an error if `run.json` is now of another run. The list of what was skipped may differ: a gallery may
+        have been added, or have failed.
 
-        A new run replaces it first and writes it last, so what was read before belongs to this one.
+        A new run replaces `run.json` before its other files, so all files read before this check belong to this run.
         """
         try:
             known = self.read_manifest()
@@ -177,8 +178,8 @@ class Folder:
         self.write(self.manifest.name, seal_record({"format": FORMAT, **manifest}))
 
     def refuse_others(self) -> None:
-        """An error if the folder holds anything and is not a run folder, or if a sub-folder is a symbolic link:
-        files behind it may be another person's.
+        """Raise an error if the folder is not empty and not a run folder, or if a sub-folder is a symbolic link: the
+        files that it leads to may be another person's.
         """
         if wrong := unusable(self.path):
             raise RunError(f"{self.path}: {wrong[0]}", wrong[1])
@@ -198,7 +199,7 @@ class Folder:
         return not (isinstance(record, dict) and "format" in record)
 
     def refuse_links(self, names: Iterable[str]) -> None:
-        """An error if a sub-folder of one of these names is a symbolic link."""
+        """Raise an error if a sub-folder of one of these names is a symbolic link."""
         for name in names:
             if (self.path / name).is_symlink():
                 raise RunError(f"{self.path / name} is a symbolic link", "Replace it by a folder, or choose another folder with --out")
@@ -211,7 +212,7 @@ class Folder:
         return [name for name in names if name not in (".lock", self.manifest.name) and not TEMPORARY.fullmatch(name)]
 
     def require_writable(self) -> None:
-        """An error if the folder could not be written to, or made, before any work is done for it."""
+        """Raise an error, before any work is done, if the folder cannot be created or written to."""
         there = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
         if not os.access(there, os.W_OK | os.X_OK):
             raise RunError(f"{there} cannot be written to", "Choose another folder with --out")
@@ -229,7 +230,7 @@ class Folder:
         for name in names:
             (self.path / name).unlink(missing_ok=True)
         remove_if_empty(self.path / "tables")
-        if not self._others():  # otherwise the folder would not be known as a run's
+        if not self._others():  # without the manifest, a folder with other files would not count as a run folder
             self.manifest.unlink(missing_ok=True)
 
     def mark_cleared(self) -> None:
@@ -259,7 +260,7 @@ class Folder:
             (self.path / name).unlink(missing_ok=True)
 
     def tidy(self, complete: bool) -> None:
-        """Remove what a killed run left half-written: parts of a complete run, tables of any other."""
+        """Remove what a killed run left: temporary files, parts of a complete run, tables of an unfinished one."""
         for place in (self.path.resolve(), *(self.path / name for name in _SUBFOLDERS)):
             remove_matching(place, _ABANDONED)
         if complete:
@@ -268,17 +269,17 @@ class Folder:
             self._remove_listed()
 
     def drop(self, name: str) -> None:
-        """Remove what a run keeps in a sub-folder while it goes on, and the sub-folder if it holds nothing else."""
+        """Remove the files of an unfinished run in a sub-folder, and the sub-folder if it is then empty."""
         for pattern in (_WORKING[name], TEMPORARY):
             remove_matching(self.path / name, pattern)
         remove_if_empty(self.path / name)
 
     def begun(self) -> bool:
-        """Whether there is anything to go on with."""
+        """Whether there are parts from which a run can be continued."""
         return bool(self._parts())
 
     def write_part(self, first: int, last: int, states: States, key: str) -> None:
-        """Keep the merged states of shards `first` to `last`, and drop the parts they contain."""
+        """Save the merged states of shards `first` to `last`, and remove the parts that they contain."""
         self.write(f"partial/{first:08d}-{last:08d}.safetensors", encode_states(states, {"key": key}))
         for (start, end), path in self._parts().items():
             if first <= start and end <= last and (start, end) != (first, last):
@@ -293,7 +294,7 @@ class Folder:
         return parts
 
     def read_parts(self, key: str) -> dict[tuple[int, int], States]:
-        """The kept parts, without those inside larger ones. Parts of other settings or shards are refused."""
+        """The saved parts, without those that larger ones contain. Parts of other settings or shards are refused."""
         parts = {}
         spans = self._parts()
         for (first, last), path in spans.items():
@@ -305,11 +306,11 @@ class Folder:
         return parts
 
     def finish(self, tables: Mapping[str, Table], states: States, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the results, the manifest last: only it makes a folder complete. The manifest is returned."""
+        """Write the results, the manifest last: only this makes a folder complete. Return the manifest."""
         files = {f"tables/{name}.parquet": table.to_parquet() for name, table in tables.items()}
         files[STATES] = encode_states(states, {})
         complete = {**manifest, "files": {name: checksum(data) for name, data in files.items()}}
-        self.write_manifest({**complete, "status": "running"})  # so that what is there, should this end here, is known to be a run's
+        self.write_manifest({**complete, "status": "running"})  # lists the files, in case this ends here
         for name, data in files.items():
             self.write(name, data)
         self.write_manifest(complete)
@@ -317,7 +318,7 @@ class Folder:
         return complete
 
     def read(self, name: str, manifest: Mapping[str, Any], remedy: str = _OVERWRITE) -> bytes:
-        """A file of a finished run, which must be the one that its manifest speaks of, where it speaks of it."""
+        """The bytes of a file of a finished run, which must have its checksum in the manifest, if it has one there."""
         path = self.path / name
         try:
             data = path.read_bytes()
@@ -344,7 +345,7 @@ class Folder:
 
 
 def _is_report(path: Path) -> bool:
-    """Whether a file is a page of headscope, not another page of that name."""
+    """Whether a file is a page that headscope wrote, not another page of that name."""
     try:
         with path.open("rb") as file:
             return b"<title>headscope: " in file.read(2000)

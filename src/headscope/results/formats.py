@@ -36,7 +36,7 @@ _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\|<*`"})
 
 
 def format_of(path: str | Path) -> str:
-    """The format that the ending of a file name asks for."""
+    """The format that belongs to the ending of a file name."""
     ending = Path(path).suffix.lower()
     for name, endings in FORMATS.items():
         if ending in endings:
@@ -69,7 +69,7 @@ def is_text(table: pa.Table, column: str) -> bool:
 
 
 def _csv(table: pa.Table, delimiter: str = ",") -> bytes:
-    """Nothing between two delimiters where a number is missing: not all readers take `nan` for a number."""
+    """CSV with empty cells for missing numbers, since not all programs read `nan` as a number."""
     import pyarrow.compute
     import pyarrow.csv
 
@@ -86,7 +86,7 @@ def _csv(table: pa.Table, delimiter: str = ",") -> bytes:
 
 
 def _json(table: pa.Table) -> bytes:
-    """A list of rows; null for NaN and infinities, which JSON does not know."""
+    """A list of rows; null for NaN and infinities, which JSON does not have."""
     return (json.dumps(_plain(table.to_pylist()), indent=1, ensure_ascii=False) + "\n").encode()
 
 

@@ -1,7 +1,7 @@
 """The gallery of a run: example texts with maps, and how close its heads are to each other.
 
-In a run folder it is `gallery.safetensors`: maps as 16-bit numbers, 65535 for a weight of 1, and in the metadata, as
-JSON, the rest.
+In a run folder it is `gallery.safetensors`: maps as 16-bit numbers, 65535 for a weight of 1, and everything else in the
+metadata as JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEAREST = 5  # neighbours of a head
 
 @dataclass(frozen=True)
 class Example:
-    """A text in which a head does what it is best at; `value` and `n` are the measure's on this text alone."""
+    """A text in which a head does what it is best at; `value` and `n` are those of the measure on this text alone."""
 
     head: HeadId
     measure: str
@@ -39,7 +39,7 @@ class Example:
     value: float
     n: int
     text: int  # index into the gallery's texts
-    map: Map  # of this head; of the window, where the text has one: rows may then sum to less than 1
+    map: Map  # of this head, or of a window of its map if the text has one: rows may then sum to less than 1
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ class Points:
     y: Float64[np.ndarray, "head"]
     stress: float
     behaviour: tuple[str, ...]  # "" for none
-    rows: int  # of attention that the distances are a mean over
-    neighbours: tuple[tuple[tuple[int, float], ...], ...]  # for each head the nearest ones and their distances
+    rows: int  # rows of attention that the distances are means over
+    neighbours: tuple[tuple[tuple[int, float], ...], ...]  # for each head the nearest heads and their distances
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """`texts` as gallery.texts.describe_text makes them; `stacks`: the number of a text and the maps of all heads on
-    it; `distances`: mean Jensen-Shannon divergence in nats, NaN between heads that cannot be compared; `points`
-    picture them.
+    """The gallery of a run. `texts` are as gallery.texts.describe_text makes them; each of `stacks` has the number of
+    a text and the maps of all heads on it; `distances` are mean Jensen-Shannon divergences in nats, NaN between heads
+    that cannot be compared; `points` show these distances in a plane.
     """
 
     texts: tuple[dict[str, Any], ...]
@@ -68,7 +68,7 @@ class Gallery:
     points: Points | None
 
     def encode(self) -> bytes:
-        """The gallery as the bytes of a file; the same bytes for the same gallery."""
+        """The gallery as the bytes of a file; equal galleries give equal bytes."""
         arrays = {f"stack/{number}/{head.key}": map for number, (_, maps) in enumerate(self.stacks) for head, map in maps.items()}
         arrays |= {f"example/{number}": example.map for number, example in enumerate(self.examples)}
         about: dict[str, Any] = {
@@ -86,7 +86,7 @@ class Gallery:
 
     @classmethod
     def read(cls, path: Path, one_kind: bool | None = None) -> Gallery:
-        """The gallery in a file of `encode`; `one_kind` says whether the model's heads are named without their kind."""
+        """The gallery in a file that `encode` made; `one_kind` tells whether heads are named without their kind."""
         try:
             with safe_open(path, framework="numpy") as file:
                 about = json.loads(file.metadata()["gallery"])

@@ -1,4 +1,4 @@
-"""What a run says of its heads that types of heads read: values, baselines and replicates of each quantity."""
+"""The evidence of a run for the types of its heads: values, baselines and replicates of each quantity."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a run says of some heads and one quantity of a type, on the data and in every replicate."""
+    """The values of some heads in one quantity of a type, on the data and in every replicate."""
 
     type: HeadType
-    word: str  # what pictures call such a head
-    what: str  # what the quantity is of, beside its type: a relation, a token; "" where the type says it
+    word: str  # the label of such a head in pictures
+    what: str  # a relation or a token that the quantity is about; "" if the type says it
     heads: Int64[np.ndarray, "item"]  # on the head axis
     scores: Resampled
     baseline: Float64[np.ndarray, "replicate+1 item"]
 
     @cached_property
     def excess(self) -> Float64[np.ndarray, "replicate+1 item"]:
-        """By how much values are above what their intervals must exceed."""
+        """The differences between the values and the thresholds that their intervals must exceed."""
         excess: Float64[np.ndarray, "replicate+1 item"] = self.scores.values - self.type.bar(self.baseline)
         return excess
 
     @property
     def above(self) -> Bool[np.ndarray, "item"]:
-        """Whether the value itself is far enough above, whatever its interval."""
+        """Whether the value itself, without its interval, is far enough above the threshold."""
         above: Bool[np.ndarray, "item"] = self.excess[0] > self.type.margin
         return above
 
     @cached_property
     def p(self) -> Float64[np.ndarray, "item"]:
-        """The two-sided p of the excess, 1 where it is too small: below .05 where the 95 % interval is above 0."""
+        """The two-sided p of the excess: below .05 if the 95 % interval is above 0; 1 if the excess is too small."""
         p = p_value(self.excess[0], self.excess[1:], self.scores.support)
         return np.where(np.isfinite(p) & ~self.above, 1.0, p)
 
     @property
     def survives(self) -> Float64[np.ndarray, "item"]:
-        """The share of the replicates in which the value is far enough above."""
+        """The share of the replicates in which the value is far enough above the threshold."""
         drawn = np.isfinite(self.excess[1:])
         with np.errstate(invalid="ignore", divide="ignore"):
             share: Float64[np.ndarray, "item"] = (drawn & (self.excess[1:] > self.type.margin)).sum(0) / drawn.sum(0)
@@ -62,7 +62,7 @@ class Evidence:
 
 
 def untested(results: Results, measure: Measure, found: Sequence[Evidence]) -> int:
-    """How many heads and labels were looked at to choose those of `found` that a measure with labels gives."""
+    """The number of heads and labels of a measure with labels that were not chosen, and so are not in `found`."""
     if not isinstance(measure, Relations | Resolver):
         return 0
     tested = sum(len(one.heads) for one in found if one.type.measure == measure.name)
@@ -70,7 +70,7 @@ def untested(results: Results, measure: Measure, found: Sequence[Evidence]) -> i
 
 
 def evidence(results: Results, measure: Measure, types: Sequence[HeadType]) -> Iterator[Evidence]:
-    """What a measure of a run says of those types that read it. Heads without a case are left out."""
+    """The evidence of one measure of a run for the types that read it. Heads without a case are omitted."""
     state, layout, ids = results.state(measure.name), results.layout, results.layout.ids()
     for type in (type for type in types if type.measure == measure.name):
         if not type.words and isinstance(measure, Relations | Resolver):

@@ -1,4 +1,4 @@
-"""Which types each head of a run is of, with the numbers that say so (`head_types` has the declarations)."""
+"""The types of each head of a run, with the numbers that support them (`head_types` has the declarations)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COLUMNS = ("kind", "layer", "head", "label", "quantity", "value", "low", "high",
 
 @dataclass(frozen=True)
 class HeadLabel:
-    """One label of a head: the number that gives it, and how often it survives resampling of documents."""
+    """One label of a head: the number that supports it, and how often it survives resampling of documents."""
 
     head: HeadId
     type: HeadType
     word: str
     what: str
-    quantity: str  # as the table of the measure names it
+    quantity: str  # its name in the table of the measure
     value: float
     low: float
     high: float
@@ -47,19 +47,19 @@ class HeadLabel:
 
     @property
     def sentence(self) -> str:
-        """What the head does, as the declaration of its type has it."""
+        """What the head does, in the words of the declaration of its type."""
         return self.type.about.format(what=self.what)
 
 
 @dataclass(frozen=True)
 class HeadLabels:
-    """The labels of the heads of a model, by one or several runs, each head's most telling first."""
+    """The labels of the heads of a model, from one or several runs, the most informative label of each head first."""
 
     heads: tuple[HeadId, ...]
     labels: tuple[HeadLabel, ...]  # by head, in the order of `heads`
     tested: int
     measured: frozenset[str]  # names of types
-    certain: bool  # False where no number has an interval: labels are then those of the values alone
+    certain: bool  # False if no number has an interval: labels then depend on the values alone
     signature: str
     notes: tuple[str, ...] = ()  # on what several runs measured
 
@@ -74,7 +74,7 @@ class HeadLabels:
         return by_head
 
     def words(self) -> list[tuple[str, ...]]:
-        """All labels of each head as pictures write them, each once."""
+        """The labels of each head in pictures, each once."""
         return [tuple(dict.fromkeys(label.word for label in self[head])) for head in self.heads]
 
     @property
@@ -84,7 +84,7 @@ class HeadLabels:
 
     @property
     def rule(self) -> str:
-        """What a label means, in a line; or why there is none."""
+        """What a label means, in one line; or why there are no labels."""
         if self.certain:
             return f"p < {LEVEL} after Holm's correction for {self.tested:,} heads and labels"
         return (
@@ -107,7 +107,7 @@ class HeadLabels:
         return replace(self, heads=self.heads if wanted is None else (wanted,), labels=kept)
 
     def table(self) -> Table:
-        """One row per head and label that holds with an interval, those of a head together, its most telling first."""
+        """One row per head and label that holds with an interval, by head, the most informative label first."""
         rows = [_row(label) for label in self.sure]
         types: dict[str, Any] = {"kind": str, "label": str, "quantity": str, "layer": int, "head": int, "n": int, "documents": int}
         columns = {name: np.array([row[name] for row in rows], dtype=types.get(name, float)) for name in COLUMNS}
@@ -125,8 +125,8 @@ class HeadLabels:
             types = [type for type in TYPES if type.name == name and type.measure in REGISTRY]
             if types and name not in self.measured:
                 remedies.setdefault(types[0].remedy, []).append(name)
-        told = [f"{', '.join(names)} ({remedy})" for remedy, names in remedies.items()]
-        return f"not measured: {'; '.join(told)}" if told else ""
+        listed = [f"{', '.join(names)} ({remedy})" for remedy, names in remedies.items()]
+        return f"not measured: {'; '.join(listed)}" if listed else ""
 
 
 def _row(label: HeadLabel) -> dict[str, Any]:
@@ -135,11 +135,11 @@ def _row(label: HeadLabel) -> dict[str, Any]:
 
 
 def head_labels(*runs: Results, types: Sequence[HeadType] = TYPES, measures: Sequence[str] | None = None) -> HeadLabels:
-    """The labels of the heads of one model, by its runs. What several runs measured is taken from the first of them.
+    """The labels of the heads of one model, from its runs. What several runs measured is taken from the first of them.
 
     A label holds if its value is above its threshold and baseline, with a p below .05 after Holm's correction for all
-    heads and labels together. If no number has an interval, for lack of documents or replicates, labels are those
-    of the values alone, and `certain` is False. `measures` are those that are read, by default all.
+    heads and labels together. If no number has an interval, for lack of documents or replicates, labels depend on the
+    values alone, and `certain` is False. `measures` are those that are read, by default all.
     """
     _check_same_model(runs)
     heads = runs[0].layout.ids()
@@ -191,7 +191,7 @@ def _labels(one: Evidence, kept: Bool[np.ndarray, "item"], heads: Sequence[HeadI
 
 
 def readable_labels(results: Results) -> HeadLabels | None:
-    """The labels of a run's heads; None where its states cannot be read."""
+    """The labels of a run's heads; None if its states cannot be read."""
     try:
         return results.head_labels
     except RunError:
@@ -200,13 +200,13 @@ def readable_labels(results: Results) -> HeadLabels | None:
 
 
 def picture_words(results: Results) -> list[tuple[str, ...]]:
-    """All labels of each head as pictures write them; none where the states of the run cannot be read."""
+    """The labels of each head in pictures; none if the states of the run cannot be read."""
     labels = readable_labels(results)
     return labels.words() if labels is not None else [() for _ in results.layout.ids()]
 
 
 def _sources(runs: Sequence[Results], measures: Sequence[str] | None) -> Iterator[tuple[Results, Measure]]:
-    """Each measure that is read, with the first run that has it."""
+    """The measures that are read, each with the first run that has it."""
     seen: set[str] = set()
     for run in runs:
         for name, options in run.measures.items():
@@ -227,13 +227,13 @@ def _twice(runs: Sequence[Results]) -> Iterator[str]:
 
 
 def _check_same_model(runs: Sequence[Results]) -> None:
-    """An error if runs are of different models or maps: their numbers have nothing in common."""
+    """Raise an error if runs are of different models or maps, whose numbers have nothing in common."""
     first, *others = runs
     for other in others:
         if model_of(first) != model_of(other):
-            told = " and ".join(f"{run.path or 'a run'} ({_model_name(run)})" for run in (first, other))
+            named = " and ".join(f"{run.path or 'a run'} ({_model_name(run)})" for run in (first, other))
             what = "models" if first.map == other.map else "maps"
-            raise RunError(f"{told} are runs of different {what}", "List the heads of each run, or use headscope compare")
+            raise RunError(f"{named} are runs of different {what}", "List the heads of each run, or use headscope compare")
 
 
 def _model_name(results: Results) -> str:
@@ -244,8 +244,8 @@ def _model_name(results: Results) -> str:
 
 
 def model_of(results: Results) -> tuple[Any, ...]:
-    """What tells a run's heads from others: the content of the model, its weights, the heads that were measured, and of
-    which maps.
+    """What distinguishes the heads of a run from others: the content of the model, its weights, the measured maps and
+    the measured heads.
     """
     settings, identity = results.manifest["settings"], results.manifest.get("identity", {})
     weights = settings.get("weights", "trained")

@@ -1,4 +1,4 @@
-"""The types of heads, each declared once: what it reads, from where on it holds, and what it says of a head."""
+"""The types of heads, each declared once: the quantities it reads, its threshold, and what it says about a head."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from headscope.core.heads import Kind
 
 Order = Literal["specific", "sink", "broad"]
-ORDER: tuple[Order, ...] = ("specific", "sink", "broad")  # in which the labels of a head come
-HALF = 0.5  # of a head's attention: from there on it does little else
-CLEARLY = 0.1  # above the baseline: from there on a head is named for a score
+ORDER: tuple[Order, ...] = ("specific", "sink", "broad")  # of the labels of a head
+HALF = 0.5  # of a head's attention: above this share it does little else
+CLEARLY = 0.1  # above the baseline: a head with a larger excess gets the label
 # The released notebook's threshold for a broad head is 3.8 nats, in texts of 128 tokens: as a share of even attention's
 # entropy it fits any length.
 BROAD = 3.8 / math.log(128)
@@ -25,17 +25,17 @@ _ANY: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 @dataclass(frozen=True)
 class HeadType:
-    """A head is of a type if what `measure` says of it is, with its interval, above `least` and above its baseline
-    times `times`; and if its value is above these by more than `margin`.
+    """A type of heads. A head is of the type if its value in `measure` is, with its interval, above `least` and above
+    its baseline times `times`, and if the value itself exceeds these by more than `margin`.
 
-    `words` are the quantities that are read, each with what pictures call a head of it; without any, all labels of a
-    measure that has labels (relations, kinds of mentions) are read, and heads are chosen on other documents than they
-    are scored on. `control` ends the name of a quantity that counts as a baseline, too.
+    `words` are the quantities that are read, each with the label of its heads in pictures. Without `words`, all labels
+    of a measure that has labels (relations, kinds of mentions) are read, and heads are chosen on other documents than
+    they are scored on. `control` is the suffix of a quantity that also counts as a baseline.
     """
 
     name: str
     measure: str
-    about: str  # a sentence on a head, {what} being what the quantity is of
+    about: str  # a sentence about a head, with {what} for the relation or token
     words: Mapping[str, str] = field(default_factory=dict, hash=False)
     kinds: tuple[Kind, ...] = _ANY
     least: float = 0.0
@@ -44,20 +44,22 @@ class HeadType:
     control: str = ""
     order: Order = "specific"
     remedy: str = ""  # what to add to `headscope run`
-    unless: str = ""  # a measure that says the same: where a run has it, this declaration is not read
-    any_label: str = ""  # what a definition calls the labels of a measure that has labels
+    unless: str = ""  # a measure that gives the same labels: if a run has it, this declaration is not read
+    any_label: str = ""  # the words for {what} in the definition of a type with all labels of a measure
 
     def bar(self, baseline: np.ndarray) -> np.ndarray:
-        """What an interval must exceed. Even attention to one visible token has an entropy of 0: nothing exceeds it."""
+        """The threshold that an interval must exceed. It is infinite where even attention has an entropy of 0, since
+        only one token is visible.
+        """
         scaled = np.where(baseline > 0, self.times * baseline, np.inf) if self.times < 1 else baseline
         bar: np.ndarray = np.maximum(self.least, scaled)
         return bar
 
     def definition(self, without: Collection[str] = ()) -> str:
-        """What a head of this type does, with the threshold, `without` quantities that mean nothing to a model."""
+        """What a head of this type does, with the threshold; `without` are quantities that the model does not have."""
         words = list(dict.fromkeys(word for quantity, word in self.words.items() if quantity not in without)) or [self.any_label]
-        told = self.about.format(what=words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}")
-        return f"{told}, and scores more than {self.margin:g} above its baseline" if self.margin else told
+        text = self.about.format(what=words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}")
+        return f"{text}, and scores more than {self.margin:g} above its baseline" if self.margin else text
 
 
 TYPES: tuple[HeadType, ...] = (
@@ -170,5 +172,5 @@ NAMES = tuple(dict.fromkeys(type.name for type in TYPES))
 
 
 def types_read(measures: Collection[str], types: Iterable[HeadType] = TYPES) -> list[HeadType]:
-    """The declarations that are read of runs with these measures."""
+    """The declarations that are read for runs with these measures."""
     return [type for type in types if type.measure in measures and type.unless not in measures]

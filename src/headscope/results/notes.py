@@ -15,12 +15,12 @@ NOTE = f"{MARK} fewer than {FEW} documents: intervals are wide. Below {FEWEST} d
 
 
 def counted(documents: int | None) -> str:
-    """A number of documents as tables show it, with a mark where it is small."""
+    """A number of documents as tables show it, with a mark if it is small."""
     return display(documents) if documents is None or documents >= FEW else f"{documents}{MARK}"
 
 
 def documents_range(documents: Iterable[int | None]) -> str:
-    """`; 7* to 30 documents`, where they were counted."""
+    """The range of numbers of documents, as in `; 7* to 30 documents`; empty if they were not counted."""
     counts = sorted({number for number in documents if number is not None})
     if not counts:
         return ""
@@ -30,12 +30,12 @@ def documents_range(documents: Iterable[int | None]) -> str:
 
 
 def note(documents: Iterable[int | None]) -> str:
-    """What the mark means, if one of these numbers has it; else nothing."""
+    """What the mark means, if one of these numbers has it; else empty."""
     return NOTE if any(number is not None and number < FEW for number in documents) else ""
 
 
 def few_documents(tables: Mapping[str, Table]) -> str:
-    """How many of the numbers with an interval rest on few documents; nothing if none does."""
+    """How many of the numbers with an interval are based on few documents; empty if none is."""
     counts = [n for table in tables.values() for n in _documents(table)]
     few, none = (sum(n < limit for n in counts) for limit in (FEW, FEWEST))
     if not few:
@@ -74,7 +74,7 @@ def _of(read: int, lost: int, what: str) -> str:
 
 
 def generated_sentence(manifest: Mapping[str, Any]) -> str | None:
-    """That texts were written by the model, how, and where they stopped; None for a run over texts as they are."""
+    """A sentence on how the model generated the texts, and where they stopped; None for a run without generation."""
     if (said := manifest.get("generated")) is None:
         return None
     share = said["tokens"] / max(1, said["tokens"] + said["prompt_tokens"])

@@ -1,8 +1,8 @@
-"""How a run was made, as far as making it again needs it: no part of its identity or its signature.
+"""How a run was made, as far as it is needed to repeat the run. It is not part of the identity or the signature.
 
-It is kept in `run.json` under `made`: `threads` of the CPU, on which the last bits of gradients depend; `machine`,
-the kind of device; `gallery`, how many texts the gallery was made of; `from`, the place it was started in as seen
-from its folder, only if it names files by relative paths.
+It is kept in `run.json` under `made`: `threads` of the CPU, on which the last bits of gradients depend; `machine`, the
+kind of device; `gallery`, the number of texts for the gallery; and, only if the run names files by relative paths,
+`from`: the working directory, as a path relative to the run folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATHS = ("model", "corpus", "dev", "look", "run", "vectors", "own")
 
 
 def made(settings: Mapping[str, Any], device: str, folder: Folder | None, threads: int | None = None, **more: Any) -> dict[str, Any]:
-    """What the manifest says of it. Where a run is gone on with, the numbers of threads of both times are kept."""
+    """The entry `made` of a manifest. For a resumed run it has the numbers of threads of both parts."""
     import torch
 
     used = [threads or torch.get_num_threads()]
@@ -29,17 +29,17 @@ def made(settings: Mapping[str, Any], device: str, folder: Folder | None, thread
     if folder is not None:
         try:
             started = folder.read_manifest().get("made", {})
-        except RunError:  # it begins
+        except RunError:  # the run is new
             started = {}
     used = [*started.get("threads", ()), *(number for number in used if number not in started.get("threads", ()))]
-    told = {"threads": used, "machine": machine(device), **more}
+    record = {"threads": used, "machine": machine(device), **more}
     if folder is not None and any(map(_relative, _named(settings))):
-        told["from"] = os.path.relpath(Path.cwd(), folder.path.resolve())
-    return {"made": told}
+        record["from"] = os.path.relpath(Path.cwd(), folder.path.resolve())
+    return {"made": record}
 
 
 def machine(device: str) -> str:
-    """The kind of device, as far as it can change bits."""
+    """The kind of device, in the detail that can change the last bits of numbers."""
     import torch
 
     if device == "cuda" and torch.cuda.is_available():

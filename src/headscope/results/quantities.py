@@ -1,4 +1,4 @@
-"""One number a head, by its name: what figures draw and what heads are ordered by."""
+"""Quantities with one number per head, by name: for figures, and for an order of heads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def find(results: Results, named: str) -> tuple[str, str]:
-    """The table that holds a quantity, and the quantity. Several tables: name the measure, `coreference/all`."""
+    """The table that holds a quantity, and the quantity. If several tables have it, the name must include the measure,
+    as in `coreference/all`.
+    """
     tables = results.of_heads()
     holding = [name for name, table in tables.items() if named in table["quantity"]]
     if len(holding) == 1:
@@ -33,7 +35,7 @@ def find(results: Results, named: str) -> tuple[str, str]:
 
 
 def by_head(results: Results, named: str, layout: HeadLayout) -> Float64[np.ndarray, "head"]:
-    """A quantity of every head of a model, in its order; of a contest's two directions the better one."""
+    """A quantity for every head of a model, in the model's order; the better value if it has two directions."""
     table, quantity = find(results, named)
     values: dict[tuple[str, int, int], float] = {}
     for row in results[table].where(quantity=quantity):

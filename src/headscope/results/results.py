@@ -26,11 +26,11 @@ from headscope.results.table import Table
 if TYPE_CHECKING:
     from headscope.results.head_labels import HeadLabels
 
-# What the baseline of a measure is, in a word; where nothing is said, even attention.
+# The baseline of a measure in a few words; even attention for all others.
 BASELINES = {"trees": "chain of words", "distances": "all pairs"}
 GALLERY = "gallery.safetensors"
-LEFT_OUT = "gallery left out"  # how the manifest begins to say why
-# What `run.json` of a complete run must hold, what it may hold, and of which types.
+LEFT_OUT = "gallery left out"  # the beginning of the line in the manifest that says why
+# The entries of `run.json` that a complete run must have, those that it may have, and their types.
 _KINDS = {"signature": str, "settings": dict, "measures": dict, "tables": list, "sites": list, "counts": dict}
 _IF_SAID = {
     "identity": dict,
@@ -44,14 +44,14 @@ _IF_SAID = {
     "files": dict,
     "slices": dict,
 }
-_MOST = 10_000  # layers, or heads of one: lists are made of so many
+_MOST = 10_000  # layers, or heads of a layer: larger numbers are refused, since lists of this length are made
 _SITE = {"kind": str, "layer": int, "heads": int}
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Results(Mapping[str, Table]):
-    """Tables by name, with the manifest that says where they come from; in memory or read from a folder."""
+    """Tables by name, with the manifest of where they come from; in memory or read from a folder."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Results(Mapping[str, Table]):
         folder: Folder | None,
         more: Mapping[str, Columns] | None = None,
     ) -> Results:
-        """The results of merged states, written to `folder` if there is one, with tables of no measure (`more`)."""
+        """The results of merged states, written to `folder` if there is one. `more` are tables of no measure."""
         metadata = {"signature": manifest["signature"]}
         with timing("tables, and their intervals from the bootstrap"):
             made = {name: columns for measure in measures for name, columns in measure.tables(states[measure.name], layout).items()}
@@ -101,10 +101,11 @@ class Results(Mapping[str, Table]):
         return cls(complete, tables, folder.path if folder is not None else None, states=states, slices=slices)
 
     def with_gallery(self, curate: Callable[[Mapping[str, Table]], Gallery | None], notes: Sequence[str] = ()) -> Results:
-        """These results with the gallery that is made of their tables, written where they are written.
+        """These results with the gallery that `curate` makes from their tables, written to their folder if they have
+        one.
 
-        They are whole without it, and one that fails takes nothing with it. `notes`, and why it failed, go into the
-        manifest.
+        If the gallery fails, the results are complete without it. `notes`, and the reason if it failed, are added to
+        the manifest.
         """
         gallery = None
         files = {name: sum for name, sum in self.manifest.get("files", {}).items() if name != GALLERY}
@@ -116,10 +117,10 @@ class Results(Mapping[str, Table]):
                 Folder(self.path).write(GALLERY, data)
                 files[GALLERY] = checksum(data)
             gallery = made
-        except Exception as error:  # whatever it is, hours of work must not be lost to it
+        except Exception as error:  # any error: hours of work must not be lost because of it
             dropped.append(f"{LEFT_OUT} ({type(error).__name__}: {error})")
         manifest = {**self.manifest, "dropped": dropped, "gallery": None, **({"files": files} if files else {})}
-        if gallery is not None:  # said, so that whoever has opened the run finds out
+        if gallery is not None:  # recorded, so that readers who opened the run before notice it
             manifest["gallery"] = {"texts": len(gallery.texts), "stacks": len(gallery.stacks), "examples": len(gallery.examples)}
         if self.path is not None and manifest != self.manifest:
             Folder(self.path).write_manifest(manifest)
@@ -127,7 +128,7 @@ class Results(Mapping[str, Table]):
 
     @classmethod
     def open_run(cls, path: Path) -> Results:
-        """The results in a folder, which must be those of a run: of heads, that is, and not of a study."""
+        """The results in a folder, which must be those of a run, not of a study."""
         results = cls.open(path)
         if results.study is not None:
             raise RunError(f"{path} holds a study of {results.study}, not a run", "Use headscope show, plot or report")
@@ -135,17 +136,17 @@ class Results(Mapping[str, Table]):
 
     @property
     def study(self) -> str | None:
-        """What a study is of; None for a run."""
+        """The name of the kind of study; None for a run."""
         return self.manifest.get("study")
 
     @property
     def layout(self) -> HeadLayout:
-        """Where the heads lie on the head axis of the states."""
+        """The places of the heads on the head axis of the states."""
         sites = self.manifest["sites"]
         return HeadLayout(tuple(Site(site["kind"], site["layer"] - 1, site["heads"], site["kv_heads"], "") for site in sites))
 
     def head_of(self, row: Mapping[str, Any]) -> HeadId:
-        """The head that a row of a table is of, which prints without its kind if the model has only one."""
+        """The head of a row of a table. It prints without its kind if the model has only one kind of attention."""
         return HeadId.of_row(row, self.layout.one_kind)
 
     @classmethod
@@ -160,7 +161,7 @@ class Results(Mapping[str, Table]):
         return cls(manifest, _Lazy(folder, manifest, manifest["tables"]), path, slices=slices)
 
     def by_slice(self, name: str) -> Table:
-        """A table for all slices of the run; the first column says which slice a row is of."""
+        """A table for all slices of the run; the first column is the slice of each row."""
         if "slices" in self.manifest and f"{name}{SUFFIX}" not in self._slices:
             raise RunError(f"the run has no table {name!r} of slices", choose_from(name, self.manifest["slices"]["tables"], "It has"))
         return self._slices[f"{name}{SUFFIX}"]
@@ -171,17 +172,17 @@ class Results(Mapping[str, Table]):
         return Results(manifest_of(self.manifest, value), SliceTables(self, value), states=SliceStates(self, value))
 
     def check(self) -> None:
-        """An error if the folder that the results were opened in holds another run by now."""
+        """Raise an error if the folder that the results were opened from now holds another run."""
         if isinstance(self._tables, _Lazy):
             self._tables.folder.expect(self.manifest)
 
     def state(self, measure: str) -> State:
-        """The merged state of a measure: what its tables are made of."""
+        """The merged state of a measure, from which its tables are made."""
         if self._states is None:
             self.check()
             folder = Folder(self.path or Path())
             try:
-                folder.read(STATES, self.manifest, "There are no intervals of differences without it: run again with --overwrite")
+                folder.read(STATES, self.manifest, "Intervals of differences need this file: run again with --overwrite")
                 states, _ = read_states(folder.path / STATES)
             finally:
                 self.check()
@@ -195,18 +196,18 @@ class Results(Mapping[str, Table]):
 
     @property
     def warnings(self) -> list[str]:
-        """What must be known before a number is used: unknown tokens, and measures that counted nothing."""
+        """Warnings to read before a number is used: unknown tokens, and measures that counted nothing."""
         return list(self.manifest.get("warnings", ()))
 
     @property
     def annotation(self) -> str | None:
-        """What parser made the annotation of the corpus, or of some of it; None where nothing says that one did."""
+        """The parser that made the annotation of the corpus, or of a part of it; None if no mark says so."""
         annotation: str | None = self.manifest.get("identity", {}).get("annotation")
         return annotation
 
     @property
     def map(self) -> str:
-        """The maps that the numbers are of: `weights`, `norm` or `value-zeroing`."""
+        """The kind of the measured maps: `weights`, `norm` or `value-zeroing`."""
         return str(self.manifest["settings"].get("map", WEIGHTS))
 
     @property
@@ -216,35 +217,35 @@ class Results(Mapping[str, Table]):
 
     @cached_property
     def gallery(self) -> Gallery | None:
-        """Maps of some texts, found by the run, and distances between heads; None for a run that has none."""
+        """Example texts with maps, and distances between heads; None for a run without a gallery."""
         if self._gallery is None and self.path is not None and (path := Folder(self.path).gallery).is_file():
             try:
                 Folder(self.path).read(GALLERY, self.manifest, REMEDY)
                 return Gallery.read(path, self.layout.one_kind)
             finally:
-                self.check()  # what is damaged may be half of another run
+                self.check()  # a damaged gallery may belong to a run that replaces this one
         return self._gallery
 
     @cached_property
     def special_tokens(self) -> SpecialTokens:
-        """What the special tokens of the model are called."""
+        """The names of the special tokens of the model."""
         try:
             gallery = self.gallery
         except StaleError:
             raise
-        except RunError:  # damaged; whoever shows the gallery says so
+        except RunError:  # damaged: the views that show the gallery report it
             gallery = None
         return SpecialTokens.of(self.layout, self, gallery)
 
     @cached_property
     def head_labels(self) -> HeadLabels:
-        """What types its heads are of, by all that the run measured."""
+        """The types of its heads, from all that the run measured."""
         from headscope.results.head_labels import head_labels
 
         return head_labels(self)
 
     def spelled(self, text: str) -> str:
-        """A text that speaks of [CLS] and [SEP], with the model's own tokens in their place."""
+        """A text that names [CLS] and [SEP], with the model's own tokens in their place."""
         return self.special_tokens.spelled(text)
 
     def of_heads(self) -> dict[str, Table]:
@@ -267,7 +268,7 @@ class Results(Mapping[str, Table]):
 
 
 class _Lazy(Mapping[str, Table]):
-    """The tables of a folder, each read when first asked for, and refused if it is not of the run opened."""
+    """The tables of a folder, each read on first access, and refused if it is not of the run that was opened."""
 
     def __init__(self, folder: Folder, manifest: Mapping[str, Any], names: Iterable[str]) -> None:
         self.folder = folder
@@ -297,7 +298,7 @@ class _Lazy(Mapping[str, Table]):
 
 
 def uncounted(measures: Sequence[Measure], states: States, layout: HeadLayout, tables: dict[str, Columns]) -> list[str]:
-    """A sentence for each measure whose table of heads has no row with an n above 0, with what to check."""
+    """A warning, with what to check, for each measure whose table of heads has no row with an n above 0."""
     sentences = []
     for measure in measures:
         columns = tables.get(measure.name, {})
@@ -318,7 +319,7 @@ def uncounted(measures: Sequence[Measure], states: States, layout: HeadLayout, t
 
 
 def check_complete(manifest: Mapping[str, Any], path: Path) -> None:
-    """An error that names what a manifest lacks, or what in it is of no use."""
+    """Raise an error that names the entries that are missing or invalid in a manifest."""
     wrong = [name for name, kind in _KINDS.items() if not isinstance(manifest.get(name), kind)]
     wrong += [name for name, kind in _IF_SAID.items() if not isinstance(manifest.get(name, kind()), kind)]
     if not wrong and not all(isinstance(name, str) for name in manifest["tables"]):
@@ -339,8 +340,8 @@ def _is_site(site: object) -> bool:
 def blame_folder(function: Callable[P, T]) -> Callable[P, T]:
     """Turn an error raised while results are read into a RunError that names their folders.
 
-    A run.json or a table that was edited is noticed when something in it is used, anywhere and as any kind of error.
-    Errors about results that never were in a folder stay as they are.
+    If a run.json or a table was edited, the code that uses it can fail anywhere and with any kind of error. Errors
+    about results without a folder are not changed.
     """
 
     @wraps(function)

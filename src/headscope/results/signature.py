@@ -1,4 +1,4 @@
-"""What a number depends on: an identity that must match before states merge, and a line to print."""
+"""What a number depends on: an identity, which must match before states merge, and a signature to print."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from headscope.measures import Measure
 from headscope.measures.own import sources
 from headscope.results.specification import Specification, text_of
 
-_FIRST = ("model", "corpus", "maps")  # contents that stand beside the settings, others among them
+_FIRST = ("model", "corpus", "maps")  # contents beside the settings; all other contents are among the settings
 PACKAGES = ("headscope", "torch", "transformers", "tokenizers", "numpy")
 
 
 def versions() -> dict[str, str]:
-    """Versions of the packages whose change could change a number."""
+    """The versions of the packages that can change a number."""
     return {package: version_of(package) for package in PACKAGES}
 
 
@@ -36,7 +36,7 @@ def identity(spec: Specification, device: str, contents: Mapping[str, str | None
 
 
 def describe(measures: Sequence[Measure]) -> dict[str, dict[str, Any]]:
-    """Each measure with the options in force, as JSON keeps them."""
+    """Each measure with its options in force, as values of JSON."""
     described: dict[str, dict[str, Any]] = json.loads(json.dumps({measure.name: measure.options() for measure in measures}))
     return described
 
@@ -57,14 +57,14 @@ def signature(spec: Specification, identity: Mapping[str, Any], measures: Sequen
 
 
 def annotation_of(*corpora: Corpus | None) -> dict[str, str]:
-    """What an identity says of annotation that a parser made, in any of these corpora; nothing where there is none."""
+    """The entry of an identity for annotation that a parser made in any of these corpora; empty if there is none."""
     summary = joined(corpus.automatic for corpus in corpora if corpus is not None)
     return {} if summary is None else {"annotation": summary}
 
 
 def origin_of(origin: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What an identity says of a model's origin: an adapter and its base, a quantisation, an object in memory. Nothing
-    for a model of a plain folder.
+    """The entry of an identity for a model's origin: an adapter and its base, a quantisation, an object in memory;
+    empty for a model from a plain folder.
     """
     return {"origin": dict(origin)} if origin else {}
 
@@ -76,8 +76,8 @@ def options_line(measures: Sequence[Measure]) -> list[str]:
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two identities, each with both values. Settings that only one of them has are those of
-    another version, which counted others.
+    """What differs between two identities, each with both values. Settings that only one of them has are ignored: they
+    come from another version.
     """
     lines = []
     for name in ("settings", "measures", "versions"):

@@ -1,4 +1,4 @@
-"""What each head is best at, read off the tables of a run."""
+"""What each head is best at, from the tables of a run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from headscope.measures.contests import ALL
 from headscope.measures.tokens import FLOWS
 from headscope.results.table import Table
 
-SURFACE = ("positions", "tokens")  # one skill of a head, not two; attention is a share here, which entropy is not
+SURFACE = ("positions", "tokens")  # count as one skill of a head; entropy does not belong here, since it is not a share
 
 
 def surely(row: Mapping[str, Any]) -> bool:
-    """Whether the best head of a label is surely above its baseline; without an interval nothing is sure."""
+    """Whether the best head of a label is significantly above its baseline; False without an interval."""
     return bool(row["lift"] > 0 and row["lift_low"] > 0)
 
 
 @dataclass(frozen=True)
 class Skill:
-    """What a head, by its number on the head axis, is best at: of its measure, or of the surface measures."""
+    """What a head, by its number on the head axis, is best at within one measure, or within the surface measures."""
 
     head: int
     measure: str
@@ -32,20 +32,18 @@ class Skill:
     label: str  # the relation or kind of mention; else the quantity
     contest: bool
     lift: float
-    examples: int  # how many are worth showing
+    examples: int  # number of example texts to show
 
 
 def opening_kinds(table: Table, quantity: str) -> set[str]:
-    """The kinds of attention in which a quantity is `to_first` of texts that begin with a special token: `to_cls` says
-    it.
+    """The kinds of attention in which `to_first` repeats `to_cls`, since texts begin with a special token; none for
+    other quantities.
     """
     return {row["kind"] for row in table.where(quantity="to_cls") if row["n"]} if quantity == "to_first" else set()
 
 
 def skilled(measure: Measure, tables: Mapping[str, Table]) -> bool:
-    """Whether a head can be good at what a measure measures: surface measures, sequences, retrieval, and contests,
-    which have labels.
-    """
+    """Whether a measure shows skills of heads: surface measures, sequences, retrieval, and contests, with labels."""
     return measure.name in (*SURFACE, "sequences", "retrieval") or "label" in tables[measure.name].columns
 
 
@@ -68,15 +66,15 @@ def skills(measures: Sequence[Measure], tables: Mapping[str, Table], layout: Hea
 
 
 def _lifts(measure: str, table: Table, number: Mapping[HeadId, int]) -> list[Skill]:
-    """All that heads of a table do better than its baseline. Flows are left out: they are parts of `to_sep`. So are
-    `to_first` where it says what `to_cls` says, scores of names, which are few of the tokens of others, and scores of
-    shuffled texts.
+    """Everything that heads of a table do better than the baseline, without flows, which are parts of `to_sep`;
+    `to_first` where it repeats `to_cls`; scores of names, which are parts of other scores; and scores of shuffled
+    texts.
     """
     left_out = {quantity for quantity in table["quantity"] if quantity.endswith("_shuffled") or quantity.startswith("name_")}
     opening = opening_kinds(table, "to_first")
     contest = "label" in table.columns
     names = zip(table["kind"], table["layer"], table["head"], table["quantity"], table["label" if contest else "quantity"], strict=True)
-    # Rounded, so that the last bits of a sum, which depend on the size of batches, decide nothing.
+    # Rounded, so that the order does not depend on the last bits of a sum, which depend on the size of batches.
     lifts = np.round(np.array(table["value"]) - np.array(table["baseline"]), 6)
     return [
         Skill(number[HeadId(kind, layer - 1, head - 1)], measure, quantity, label, contest, float(lift), 0)

@@ -25,9 +25,10 @@ _REMEDY = "Run again with --by and a column of the documents, as in --by genre"
 def complete_slices(
     manifest: Mapping[str, Any], measures: Sequence[Measure], states: States, layout: HeadLayout
 ) -> tuple[dict[str, Any], dict[str, Columns]]:
-    """What a manifest says of its slices, and their tables: each measure's, with the slice in the first column.
+    """The entry of a manifest for its slices, and their tables: those of each measure, with the slice in the first
+    column.
 
-    A slice in which a measure saw nothing has an empty state, and rows that say so. A measure that divides nothing has
+    A slice without texts for a measure gets an empty state, and rows with n 0. A measure whose state is not divided has
     no tables of slices.
     """
     said = manifest["slices"]
@@ -49,7 +50,7 @@ def complete_slices(
 
 
 def _stacked(column: str, values: Sequence[str], each: Sequence[Columns]) -> dict[str, Any]:
-    """The tables of slices below each other; types are those of the tables that have rows."""
+    """The tables of slices, stacked; the types of columns are those of the tables that have rows."""
     sizes = [len(next(iter(columns.values()))) for columns in each]
     filled = [columns for columns, size in zip(each, sizes, strict=True) if size] or each[:1]
     names = np.repeat(np.array(values, dtype=object), sizes)
@@ -57,7 +58,7 @@ def _stacked(column: str, values: Sequence[str], each: Sequence[Columns]) -> dic
 
 
 def named_slice(results: Results, choice: Mapping[str, object]) -> str:
-    """The slice that `genre="news"` names, or an error that says which there are."""
+    """The slice that `genre="news"` names; an error that lists the slices if there is no such slice."""
     said = results.manifest.get("slices")
     if said is None:
         raise RunError(_NONE, _REMEDY)
@@ -83,7 +84,7 @@ def slices_line(results: Results) -> str | None:
 
 
 def manifest_of(manifest: Mapping[str, Any], value: str) -> dict[str, Any]:
-    """The manifest of one slice: its own counts, and another corpus, since no other slice has its documents."""
+    """The manifest of one slice, with its counts and a corpus that differs from that of the other slices."""
     said = manifest["slices"]
     mark = f"{said['by']}={value}"
     identity = {**manifest["identity"], "corpus": f"{manifest['identity'].get('corpus')}|{mark}"}

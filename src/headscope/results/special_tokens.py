@@ -1,4 +1,4 @@
-"""What the special tokens of a run's model are called on pages and in figures."""
+"""The names of the special tokens of a run's model on pages and in figures."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _GENERIC = {CLS: "[CLS]", SEP: "[SEP]"}
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """How the model writes the tokens that open and close its texts, None for a token that it does not have.
+    """The tokens with which the model opens and closes its texts; None for a token that it does not have.
 
-    If `first`, texts speak of the first token instead: of a decoder, since its heads rest on the first token whatever
-    it is.
+    If `first` is true, texts name the first token instead of the opening one: the heads of a decoder attend to the
+    first token, whatever it is.
     """
 
     opening: str | None
@@ -28,7 +28,7 @@ class SpecialTokens:
 
     @classmethod
     def of(cls, layout: HeadLayout, tables: Mapping[str, Table], gallery: Gallery | None) -> SpecialTokens:
-        """Those of a run: as its example texts show them, or, without any, as far as its tables count them."""
+        """The special tokens of a run: those in its example texts or, without examples, those that its tables count."""
         counted = {row["quantity"] for row in tables["tokens"] if row["n"]} if "tokens" in tables else None
         written: dict[int, str] = {}
         for text in gallery.texts if gallery is not None else ():
@@ -47,7 +47,7 @@ class SpecialTokens:
 
     @property
     def uncounted(self) -> frozenset[str]:
-        """Quantities that say nothing new: the first token is the opening one, where there is one."""
+        """Quantities that repeat others: `to_first` if there is an opening token, which is then the first."""
         return frozenset({"to_first"}) if self.opening is not None else frozenset()
 
     @property
@@ -65,11 +65,11 @@ class SpecialTokens:
 
     @property
     def resting(self) -> str | None:
-        """Where attention goes that has nothing to do: to what closes a text, or else to what opens it."""
+        """The token that takes idle attention: the one that closes a text, or else the one that opens it."""
         return self.closing if self.closing is not None else next(iter(self.names), None)
 
     def spelled(self, text: str) -> str:
-        """A text that speaks of [CLS] and [SEP], with the model's tokens in their place."""
+        """A text that names [CLS] and [SEP], with the model's tokens in their place."""
         if self.first:
             name = f"the {FIRST}" if self.opening in (None, "[CLS]") else f"the {FIRST}, {self.opening}"
             text = text.replace("the opening token, [CLS]", name).replace("[CLS]", FIRST)

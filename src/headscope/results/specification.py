@@ -1,9 +1,9 @@
-"""What all specifications share: which settings count in the identity of results, and which their signature shows.
+"""The base of all specifications: which settings count in the identity of results, and which a signature shows.
 
-Every setting changes numbers unless its field is declared otherwise: `Annotated[int, Role.NEUTRAL]` changes none,
-and `Annotated[str, Role.CONTENT]` names something, such as a corpus, whose content is hashed in its place. A
-signature shows each setting that is neither neutral nor as the preset or the default has it; where the default is
-None, what the corpus or the model decides.
+A setting counts as changing numbers unless its field is declared otherwise: `Annotated[int, Role.NEUTRAL]` changes
+none, and `Annotated[str, Role.CONTENT]` names something, such as a corpus, whose content is hashed instead. A signature
+shows each setting that is not neutral and differs from the preset and the default. If the default is None, this is the
+value that the corpus or the model decides.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Spec = TypeVar("Spec", bound=BaseModel)
 
 
 class Role(Enum):
-    """How a setting counts, if it is no plain one."""
+    """The role of a setting that does not change numbers by its value."""
 
     NEUTRAL = "changes no number"
     CONTENT = "names something whose content is hashed"
 
 
 class Specification(BaseModel):
-    """The settings of a run or a study. `presets` say what each preset decides of settings that are None by default."""
+    """The settings of a run or a study. `presets` has, by preset, the values of settings that are None by default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -41,11 +41,11 @@ class Specification(BaseModel):
         return [name for name, field in cls.model_fields.items() if role in field.metadata]
 
     def counted(self) -> dict[str, Any]:
-        """The settings that change numbers by their value, as JSON keeps them."""
+        """The settings that change numbers by their value, as values of JSON."""
         return self.model_dump(mode="json", exclude={*self.having(Role.NEUTRAL), *self.having(Role.CONTENT)})
 
     def by_preset(self) -> dict[str, Any]:
-        """The settings that the preset decides: as given, or else as the preset has them."""
+        """The settings that the preset decides: the given values, or else those of the preset."""
         decided = self._preset()
         return {name: value if (chosen := getattr(self, name)) is None else chosen for name, value in decided.items()}
 
@@ -60,8 +60,8 @@ class Specification(BaseModel):
         return parts
 
     def contents(self, hashes: Mapping[str, str | None]) -> dict[str, str]:
-        """The things that have a hash, as a signature shows them: files by their names alone, and the beginning of
-        the hash. A field's title is what it is called there.
+        """The settings whose content is hashed, as a signature shows them: the names of files without folders, and the
+        beginning of the hash. A field with a title appears under its title.
         """
         parts = {}
         for name in self.having(Role.CONTENT):
@@ -78,12 +78,12 @@ class Specification(BaseModel):
 
 
 def _plain(value: Any) -> Any:
-    """A value to compare: of measures with options the names, since the options are separate parts."""
+    """A value to compare: for measures only their names, since options are separate parts of a signature."""
     return tuple(value) if isinstance(value, dict) else value
 
 
 def text_of(value: Any) -> str:
-    """A value as a signature has it."""
+    """A value as text in a signature."""
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else "none" if value is None else str(value)
 
 
@@ -98,6 +98,6 @@ def validated(kind: type[Spec], settings: Mapping[str, Any], where: str = "the s
             raise RunError(f"{where}: there is no setting {name!r}", choose_from(name, kind.model_fields, "Use")) from None
         if not name:
             problem = first["msg"].removeprefix("Value error, ")
-            raise RunError(f"{where}: {problem}", "Name at least one" if problem.endswith("nothing") else "") from None
+            raise RunError(f"{where}: {problem}", "Name at least one" if problem.endswith("is empty") else "") from None
         meant = did_you_mean(str(first["input"]), re.findall("'([^']+)'", first["msg"])) if first["type"] == "literal_error" else ""
         raise RunError(f"{where}: {name} = {first['input']!r}: {first['msg']}", meant.strip()) from None

@@ -1,4 +1,4 @@
-"""Tables: tidy columns that print well and leave in any format."""
+"""Tables of named columns, which can be printed, filtered, and written in many formats."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Table:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What was written down with the table: in a run, its signature."""
+        """The metadata of the table: in a run, its signature."""
         return {key.decode(): value.decode("utf-8", "replace") for key, value in (self.arrow.schema.metadata or {}).items()}
 
     def __getitem__(self, column: str) -> list[Any]:
@@ -84,7 +84,7 @@ class Table:
         return Table(arrow)
 
     def parsed(self, column: str, text: str) -> object:
-        """A value of a column from how it is written."""
+        """The value of a column that a text stands for, such as the number 3 for `3`."""
         self._known(column)
         type = self.arrow.schema.field(column).type
         try:
@@ -113,7 +113,7 @@ class Table:
         return Table(self.arrow.take(order.slice(0, rows)))
 
     def first(self, *columns: str) -> Table:
-        """Of the rows that are alike in some columns only the first; these are then sorted by the columns."""
+        """The first of all rows with equal values in these columns, sorted by the columns."""
         rows: dict[tuple[Any, ...], int] = {}
         for number, key in enumerate(zip(*(self[column] for column in columns), strict=True)):
             rows.setdefault(key, number)
@@ -171,7 +171,7 @@ class Table:
         return encode(self.arrow, format).decode()
 
     def save(self, path: str | Path, format: str | None = None) -> Path:
-        """Write the table to a file, whole or not at all, and return where it is. Without a format the ending of the
+        """Write the table to a file, completely or not at all, and return its path. Without a format the ending of the
         name decides: .csv, .tsv, .json, .md, .tex, .parquet or .arrow.
         """
         from headscope.results.files import write_atomically
@@ -198,7 +198,7 @@ class Table:
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] | None = None) -> dict[str, list[Any]]:
-    """The columns of rows by name: those named, also if there are no rows; without names, those of the first row."""
+    """The columns of rows by name: the named ones, even if there are no rows; without names, those of the first row."""
     rows = list(rows)
     return {name: [row[name] for row in rows] for name in (rows[0] if names is None and rows else names or ())}
 
@@ -211,14 +211,14 @@ def _need(package: str) -> None:
 
 
 def interval(value: float, low: float = math.nan, high: float = math.nan) -> str:
-    """A share with its interval, as in `0.46 [0.45 0.47]`; without the interval, or a dash, where there is none."""
+    """A share with its interval, as in `0.46 [0.45 0.47]`; the share alone if it has no interval; a dash for NaN."""
     if math.isnan(value):
         return "–"
     return f"{value:.2f}" if math.isnan(low) else f"{value:.2f} [{low:.2f} {high:.2f}]"
 
 
 def with_error(value: float, error: float | None) -> str:
-    """A share with its standard error, as in `0.39 ± 0.012`; without the error, or a dash, where there is none."""
+    """A share with its standard error, as in `0.39 ± 0.012`; the share alone if it has no error; a dash for NaN."""
     return interval(value) if error is None or math.isnan(error) else f"{value:.2f} ± {error:.3f}"
 
 
@@ -230,5 +230,5 @@ def spelled(row: Mapping[str, Any]) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value behind the letter: `= 0.03`, `< 0.001`."""
+    """A p-value as it follows the letter p: `= 0.03`, `< 0.001`."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"

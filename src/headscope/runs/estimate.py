@@ -1,4 +1,4 @@
-"""What a run would do: its corpus is read and cut, and a few shards are tried. Nothing is written."""
+"""An estimate of what a run would do: its corpus is read and cut, and a few shards are timed. Nothing is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TRIED = 3  # shards
 
 @dataclass(frozen=True)
 class TimedShards:
-    """Some shards that were run: their tokens, and the seconds of computing, and of merging and writing."""
+    """Shards that were timed: their tokens, the seconds of computing, and the seconds of merging and writing."""
 
     shards: int
     tokens: int
@@ -38,38 +38,38 @@ class TimedShards:
 
     @property
     def speed(self) -> float:
-        """Tokens a second of one worker."""
+        """Tokens per second of one worker."""
         return self.tokens / max(self.computing, 1e-9)
 
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """What a run would read and leave out, and what it would cost. Bytes, seconds, and tokens with padding left out."""
+    """What a run would read and skip, and what it would cost in bytes and seconds. Tokens do not include padding."""
 
     counts: tuple[Counts, ...]  # one for each way in which the corpus is read
     ways: tuple[str, ...]
     shards: int
     batches: int
     longest: int  # tokens of a text
-    notes: tuple[tuple[str, str], ...]  # what was left out, and what was read all the same, each with which of the two it is
+    notes: tuple[tuple[str, str], ...]  # lines about what was skipped or read differently, each after its label
     warnings: tuple[str, ...]
     reading: float  # seconds of reading, cutting and encoding, by this process
     weights: int
     maps: int  # of the largest batch
     state: int  # of one shard
     trial: TimedShards | None
-    passes: int = 0  # tokens that each layer reads, again or for the first time
+    passes: int = 0  # tokens that each layer reads, including repeated passes
 
     @property
     def tokens(self) -> int:
-        """Those of all readings."""
+        """The tokens of all readings."""
         return sum(counts.tokens for counts in self.counts)
 
     def seconds(self, workers: int | None = None) -> float | None:
-        """How long the run would take with so many workers, or in one process; None if nothing was tried.
+        """The time of the run with this many workers, or in one process; None if nothing was timed.
 
-        One process reads, computes and keeps by turns. Workers compute while this process reads and keeps, and
-        whoever is slower decides.
+        One process reads, computes, and merges and writes in turn. Workers compute while this process does the rest,
+        and the slower of the two decides.
         """
         if self.trial is None:
             return None
@@ -78,7 +78,7 @@ class RunEstimate:
         return alone + computing if workers is None else max(alone, computing / workers)
 
     def lines(self, workers: int | None = None) -> list[str]:
-        """The same in words."""
+        """The estimate as lines of text."""
         lines = []
         worst = max(self.counts, key=lambda counts: counts.unknown_share)
         for way, counts in zip(self.ways, self.counts, strict=True):
@@ -100,7 +100,7 @@ class RunEstimate:
         lines.append(f"reading and encoding: {_speed(self.tokens / max(self.reading, 1e-9))}, {spelled(self.reading)} in all")
         whole = self.seconds(workers)
         if self.trial is None or whole is None:
-            return [*lines, "computing time was not tried"]
+            return [*lines, "computing time was not measured"]
         lines.append(
             f"computing: {_speed(self.trial.speed)}{' per worker' if workers is not None else ''}, tried on {self.trial.shards} shards"
         )
@@ -119,7 +119,7 @@ def plan_run(
     readers: int | None = 0,
     progress: Progress | None = None,
 ) -> RunEstimate:
-    """Read and cut the corpus as a run would, and run `tried` of its shards after one to warm up."""
+    """The estimate of a run: the corpus is read and cut, and after one shard to warm up `tried` shards are timed."""
     spec, runner, corpus, kind = set_up(spec, model, corpus, device)
     readers = Prefetcher.usual(corpus, kind) if readers is None else readers
     work = RunWork(corpus, runner.model, spec, samples(spec, runner, 0), lambda shard: False, progress, readers)
@@ -155,14 +155,14 @@ def plan_run(
 
 
 class _Trying:
-    """Runs the first shards it is given: one to warm up, and then as many as are to be timed."""
+    """Runs the first shards that it receives: one to warm up, and then those that are timed."""
 
     def __init__(self, runner: ShardRunner, shards: int) -> None:
         self._runner = FaultTolerantRunner(runner)
         self._left = shards + 1 if shards else 0
         self._timed: list[tuple[int, float, float]] = []
         self._merged: States | None = None
-        self.seconds = 0.0  # that all of it took
+        self.seconds = 0.0  # of all these shards
         self.state = 0  # bytes of the largest state
 
     def add(self, job: ShardJob) -> None:

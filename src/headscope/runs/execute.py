@@ -1,4 +1,4 @@
-"""Running a specification: read, encode, compute, merge, write."""
+"""The execution of a specification: read, encode, compute, merge, write."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def execute(
     progress: Progress | None = None,
     gallery: int = SIZE,
 ) -> Results:
-    """Run a specification; write to `out` if given. A loaded `model` or `corpus` takes the place of its name.
+    """The results of a specification, written to `out` if given. A loaded `model` or `corpus` replaces its name.
 
-    `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, in the place of a
-    Ray of our own, and `gpus_per_worker` what each of its workers is to have. `readers` processes prefetch, if the
-    corpus consists of files; None: as many as suit the device. `gallery` is how many texts of each reading are looked
-    at again for the gallery; it changes no number.
+    `workers` are those of the engines `processes` and `ray`; `address` is that of a Ray cluster, instead of a new local
+    Ray, and `gpus_per_worker` the number of GPUs of each of its workers. `readers` processes prefetch texts if the
+    corpus consists of files; None: as many as suit the device. `gallery` is the number of texts of each reading from
+    which the gallery is chosen; it changes no number.
     """
     if engine != "local" and model is not None:
         raise RunError(
             f"the {engine} engine cannot send a loaded model to its workers, which load models by name",
-            "Name the model: a folder, an adapter, a GGUF file or a hub id; save one that is only in memory with save_pretrained, "
-            "and its tokenizer beside it",
+            "Name the model: a folder, an adapter, a GGUF file or a hub id; save a model that is only in memory with save_pretrained, "
+            "and its tokenizer into the same folder",
         )
     folder = Folder(out) if out is not None else None
     if folder is not None:
@@ -81,7 +81,7 @@ def execute(
 
 @dataclass(frozen=True)
 class _Execution:
-    """One run: what it is to do, with what, and where its results go."""
+    """One run: its specification, its parts, and the folder for its results."""
 
     spec: RunSpec
     runner: ShardRunner
@@ -95,7 +95,7 @@ class _Execution:
     gallery: int
 
     def results(self, overwrite: bool) -> Results:
-        """What is in the folder, if that is this run, finished; or else what is computed now."""
+        """The results in the folder if this run is already finished there, or else the results computed now."""
         with timing("hashing the model and the corpus"):
             contents = {"model": self.runner.model.fingerprint, "corpus": self.corpus.hash()}
         now = identity(self.spec, self.device, contents, self.runner.plan.measures) | annotation_of(self.corpus)
@@ -103,7 +103,7 @@ class _Execution:
         folder = self.folder
         with folder.locked() if folder is not None else nullcontext():
             if folder is not None and (finished := prepare(folder, _as_begun(folder, now), self.resume, overwrite)) is not None:
-                # A kill may come between a run's tables and its gallery.
+                # A run may be killed after its tables are written and before its gallery is.
                 has_gallery = folder.gallery.exists() and finished.manifest.get("gallery") is not None
                 lacking = self.gallery and not has_gallery and TOO_LONG not in finished.manifest["dropped"]
                 return self._with_gallery(finished) if lacking else finished
@@ -111,7 +111,7 @@ class _Execution:
                 return self._compute(now)
 
     def _compute(self, now: dict[str, Any]) -> Results:
-        """The tables of all shards, those of an interrupted run included, and the gallery."""
+        """The results of all shards, including those of an interrupted run, and the gallery."""
         spec, folder, pool = self.spec, self.folder, self.pool
         model, plan = self.runner.model, self.runner.plan
         manifest = {
@@ -179,7 +179,7 @@ class _Execution:
             return attach_gallery(results, plan, sampled, self.runner.look, spec.word_rows or "mean") if self.gallery else results
 
     def _with_gallery(self, results: Results) -> Results:
-        """A finished run with the gallery that it lacks. The corpus is read again; no number is computed again."""
+        """A finished run with its missing gallery added. The corpus is read again; no number is computed again."""
         assert results.path is not None
         sampled = samples(self.spec, self.runner, self.gallery)
         for _ in RunWork(self.corpus, self.runner.model, self.spec, sampled, lambda shard: True, self.progress):
@@ -193,7 +193,7 @@ class _Execution:
 def set_up(
     spec: RunSpec, model: Model | ModelInMemory | None, corpus: Corpus | None, device: str | None, pool: WorkerPool | None = None
 ) -> tuple[RunSpec, ShardRunner, Corpus, str]:
-    """The complete specification, model, corpus and kind of device of a run; what cannot be run is refused."""
+    """The complete specification, the runner, the corpus and the kind of device of a run; an error if it cannot run."""
     if corpus is None:
         corpus = read(*spec.corpus, format=spec.format, on_error=spec.on_error)
     _require_annotation(spec, corpus)
@@ -218,7 +218,7 @@ def set_up(
 
 
 def _here(device: str | None, pool: WorkerPool | None) -> str | None:
-    """Where this process loads the model: where workers do, unless they have a GPU and it has none."""
+    """The device on which this process loads the model: that of workers, unless they have a GPU and it has none."""
     wanted = device if pool is None else pool.device
     return "cpu" if pool is not None and wanted == "cuda" and not torch.cuda.is_available() else wanted
 
@@ -233,10 +233,11 @@ def _sharded_as_begun(spec: RunSpec, folder: Folder | None) -> RunSpec:
 
 
 def _as_begun(folder: Folder, now: dict[str, Any]) -> dict[str, Any]:
-    """The identity that a folder must have to be resumed: a run that was to stop at faults may skip them instead.
+    """The identity that a folder must have to be resumed. An unfinished run with `on_error` raise may be resumed with
+    skip.
 
-    What it has done is the same then: a shard is kept only if all before it could be read, and says which of its
-    texts failed.
+    The finished shards are the same in both cases: a shard is kept only if everything before it could be read, and it
+    records which of its texts failed.
     """
     try:
         manifest = folder.read_manifest()
@@ -248,23 +249,23 @@ def _as_begun(folder: Folder, now: dict[str, Any]) -> dict[str, Any]:
 
 
 def _key(now: dict[str, Any]) -> str:
-    """What kept shards must share: all that can change them, which what is done about faults cannot."""
+    """The key that all kept shards must have: a hash of everything that can change them, which `on_error` cannot."""
     return key({**now, "settings": {name: value for name, value in now["settings"].items() if name != "on_error"}})
 
 
 def _require_annotation(spec: RunSpec, corpus: Corpus) -> None:
-    """Refuse a measure that has nothing to go by before a model is loaded for it."""
+    """Refuse a measure whose annotation the corpus does not have, before a model is loaded."""
     needed = {measure.name: measure.needs for measure in spec.build_measures() if measure.needs is not None}
     if needed and spec.generate is not None:
         name, layer = next(iter(needed.items()))
         raise RunError(
-            f"{name} needs {layer}, and generated words have no annotation", f"Leave {name} out of --measures, or --generate out"
+            f"{name} needs {layer}, and generated words have no annotation", f"Remove {name} from --measures, or omit --generate"
         )
     one_of = {layer: {*layer.split(" or ")} for layer in needed.values()}
     present = corpus.layers(set().union(*one_of.values())) if needed else set()
     for name, layer in needed.items():
         if not one_of[layer] & present:
-            remedy = f"Use a corpus with {layer}, or leave {name} out of --measures"
+            remedy = f"Use a corpus with {layer}, or remove {name} from --measures"
             raise RunError(f"{name} needs {layer}, and {', '.join(spec.corpus)} has none", remedy)
 
 
@@ -281,17 +282,15 @@ def _require_one_reading(spec: RunSpec, corpus: Corpus) -> None:
 
 
 def _cannot_predict(spec: RunSpec, error: NoPredictionsError) -> NoPredictionsError:
-    """The same error with what asked for predictions, and how to do without them."""
+    """The error with what needs predictions, and how to run without them."""
     if spec.generate is not None:
-        return NoPredictionsError(
-            f"{error.problem}, and --generate needs one", "Use a language model such as gpt2, or leave --generate out"
-        )
+        return NoPredictionsError(f"{error.problem}, and --generate needs one", "Use a language model such as gpt2, or omit --generate")
     slopes = ", ".join(measure.name for measure in spec.build_measures() if measure.slope() is not None)
-    return NoPredictionsError(f"{error.problem}, and {slopes} needs a loss", f"{error.remedy}, or leave {slopes} out of --measures")
+    return NoPredictionsError(f"{error.problem}, and {slopes} needs a loss", f"{error.remedy}, or remove {slopes} from --measures")
 
 
 def samples(spec: RunSpec, runner: ShardRunner, size: int) -> list[tuple[CorpusReading, Sample]]:
-    """The ways in which a run reads its corpus, and for each what the gallery will be made of."""
+    """The ways in which a run reads its corpus, each with the sample of texts for the gallery."""
     ways = readings(runner.plan.measures, spec.unit or "sentence", spec.overlong or "drop")
     measured = runner.measured if spec.generate is not None else None
     return [(way, Sample(size, runner.plan.layout, measured)) for way in ways]

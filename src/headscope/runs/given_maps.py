@@ -1,4 +1,4 @@
-"""Measuring attention maps that are already there: saved by another tool as files, made by hand, or planted."""
+"""Measure given attention maps: saved by another tool as files, made by hand, or constructed for a test."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from headscope.stats.bootstrap import poisson_weights
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-# Special tokens as the common tokenizers write them. Only for maps that come with nothing but token strings.
+# Special tokens of common tokenizers, for maps that come with token strings alone.
 _ROLES = {
     **dict.fromkeys(("[CLS]", "<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"), CLS),
     **dict.fromkeys(("[SEP]", "</s>", "<eos>", "<|end_of_text|>"), SEP),
@@ -53,7 +53,7 @@ _LISTS = ("tokens", "roles", "words")
 
 
 class MapSpec(Specification):
-    """The settings with which so many `maps` are measured."""
+    """The settings with which `maps`, a number of maps, are measured."""
 
     maps: Annotated[int, Role.CONTENT]
     preset: str = "recommended"
@@ -67,9 +67,10 @@ class MapSpec(Specification):
 class GivenMaps:
     """The maps of one text: `attention` [layers, heads, T, T] and its T `tokens`.
 
-    `roles` are `word`, `cls`, `sep` or `special` (by default read off the tokens); `words` gives each token the
+    `roles` are `word`, `cls`, `sep` or `special` (by default derived from the tokens); `words` gives each token the
     number of its word, -1 or None for special ones, and is needed for word-level measures; `annotation` has one Word
-    for each of these numbers in order; `document` is what intervals resample; `dtype` says how exact weights are.
+    for each of these numbers in order; `document` is the unit that intervals resample; `dtype` tells how exact the
+    weights are.
     """
 
     attention: Float[np.ndarray, "layer head query key"]
@@ -79,10 +80,10 @@ class GivenMaps:
     annotation: tuple[Word, ...] | None = None
     document: str | None = None
     name: str = "maps"
-    dtype: str = "float32"  # the type that the weights came in
+    dtype: str = "float32"  # the original type of the weights
 
     def checked(self, tally: Tally) -> GivenMaps:
-        """These maps, if they are attention maps at all."""
+        """These maps; an error if they are not attention maps."""
         a = self.attention
         if a.dtype.kind != "f" or a.ndim != 4 or a.shape[2] != a.shape[3] or 0 in a.shape:
             raise MeasureError(f"{self.name}: attention is {a.dtype} of shape {a.shape}", "Give numbers [layers, heads, T, T] for one text")
@@ -104,7 +105,7 @@ class GivenMaps:
         return self
 
     def causal(self) -> bool:
-        """Whether the maps look causal: nothing above the diagonal, and most of what is below it in use."""
+        """Whether the maps look causal: no weight above the diagonal, and weights at most places on and below it."""
         below = np.tri(self.attention.shape[-1], dtype=bool)
         return bool(not self.attention[..., ~below].any() and below.sum() > 1 and (self.attention[..., below] > 0).mean() > 0.5)
 
@@ -119,7 +120,7 @@ class GivenMaps:
         if self.annotation is not None and len(self.annotation) != len(kept):
             raise MeasureError(f"{self.name}: annotation of {len(self.annotation)} words for {len(kept)} words", "Give one Word for each")
         forms = {word: "".join(token.removeprefix("##") for token, w in zip(self.tokens, words, strict=True) if w == word) for word in kept}
-        numbers = np.unique(self.tokens, return_inverse=True)[1]  # any ids will do that tell different tokens apart
+        numbers = np.unique(self.tokens, return_inverse=True)[1]  # any ids that distinguish tokens
         return Encoded(
             self.name,
             Annotation.of_sentence(self.document or self.name, self.annotation or tuple(Word(form) for form in forms.values())),
@@ -164,7 +165,7 @@ def measure_maps(
     overwrite: bool = False,
     gallery: int = SIZE,
 ) -> Results:
-    """The tables of given maps. `causal` is read off the maps unless given; it decides baselines and `next`."""
+    """The results for given maps. `causal` is derived from the maps unless given; it decides baselines and `next`."""
     folder = Folder(Path(out)) if out is not None else None
     if folder is not None:
         look_first(folder, False, overwrite, "Use --overwrite to replace it, or another --out")
@@ -211,7 +212,7 @@ def measure_maps(
         digest.update(np.ascontiguousarray(text.attention).tobytes())
         annotated = [astuple(word) for word in text.annotation or ()]
         digest.update(json.dumps([text.tokens, text.roles, text.words, text.document, annotated]).encode())
-    # Known only where documents have names: a number in the order of the texts is none.
+    # Only documents with names are recorded: a number in the order of the texts is not a name.
     names = sorted({text.document for text in checked if text.document is not None})
     documents = {"documents": hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]} if names else {}
     spec = MapSpec(maps=len(checked), preset=preset, word_rows=rows, causal=causal, replicates=replicates, seed=seed)
@@ -249,7 +250,7 @@ def _tensor(maps: Float[np.ndarray, "head query key"]) -> Float[torch.Tensor, "1
 def read_maps(path: str | Path) -> GivenMaps:
     """Maps from an `.npz` or a `.safetensors` file: `attention` (or `attn`) [layers, heads, T, T] and `tokens`.
 
-    Optional: `words`, `roles`, `document`. What is text lies in a safetensors file's metadata, lists as JSON.
+    `words`, `roles` and `document` are optional. In a safetensors file, texts are in the metadata, and lists as JSON.
     """
     path = Path(path)
     if problem := problem_of(path):

@@ -1,5 +1,5 @@
-"""Attention maps as other libraries hold them, turned into NumPy arrays: torch, JAX, anything with `__dlpack__` or
-`__array__`, and what transformers returns.
+"""Attention maps of other libraries as NumPy arrays: from torch, JAX, anything with `__dlpack__` or `__array__`, and
+the outputs of transformers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ ROUNDING, HALF_ROUNDING = 0.01, 0.02  # how far the sum of a row may be from 1, 
 
 
 def rounding(dtype: str) -> float:
-    """How far the sum of a row may be from 1 in maps of this type: 0.01; 0.02 in half precision, as where models are
-    checked; in 8 bits twice the distance from 1 to the next number.
+    """How far the sum of a row may be from 1 in maps of this type: 0.01; in half precision 0.02, as in the check of
+    models; in 8 bits twice the distance from 1 to the next number.
     """
     known = getattr(torch, dtype, None)
     if not isinstance(known, torch.dtype) or not known.is_floating_point or known.itemsize > 2:
@@ -27,7 +27,7 @@ def rounding(dtype: str) -> float:
 
 
 def map_array(maps: Any) -> tuple[np.ndarray, str]:
-    """The maps of one text as an array, and the type they came in. Types below float32 are turned into it.
+    """The maps of one text as an array, and their original type. Smaller types are converted to float32.
 
     A list or tuple of layers is stacked; each layer may be a batch of one text, as transformers returns it.
     """
@@ -52,16 +52,16 @@ def map_array(maps: Any) -> tuple[np.ndarray, str]:
         small = tensor.is_floating_point() and tensor.element_size() <= 2
         return (tensor.float() if small else tensor).resolve_conj().numpy(), dtype
     array = np.asarray(maps)
-    # Types that NumPy does not have itself, such as JAX's bfloat16, are of another kind than floats there.
+    # Types that NumPy itself does not have, such as JAX's bfloat16, do not count as floats there.
     small = array.dtype == np.float16 or (array.dtype.kind == "V" and "float" in array.dtype.name)
     return (array.astype(np.float32) if small else array), array.dtype.name
 
 
 def text_arrays(attention: Any, tokens: Sequence[Any]) -> list[tuple[np.ndarray, str]]:
-    """The maps of each of several texts as an array, and the type they came in.
+    """The maps of each of several texts as an array, and their original type.
 
-    A list holds texts. A tuple of equal layers [texts, heads, T, T], as transformers returns it for a batch, is taken
-    apart by text, and each text's padding, on the right or on the left, is cut off.
+    A list holds texts. A tuple of equal layers [texts, heads, T, T], as transformers returns it for a batch, is divided
+    into texts, and the padding of each text, on the right or on the left, is cut off.
     """
     shapes = {tuple(getattr(layer, "shape", ())) for layer in attention} if isinstance(attention, tuple) else set()
     if len(shapes) != 1 or len(shape := list(shapes.pop())) != 4 or shape[0] != len(tokens):
@@ -72,7 +72,7 @@ def text_arrays(attention: Any, tokens: Sequence[Any]) -> list[tuple[np.ndarray,
 
 
 def _without_padding(maps: np.ndarray, length: int, number: int) -> np.ndarray:
-    """The maps of the tokens of a text out of maps of more positions."""
+    """The maps of the tokens of a text, cut out of maps with padding."""
     width = maps.shape[-1]
     if length >= width:
         return maps

@@ -1,4 +1,4 @@
-"""The HTML around what is shown. Everything put in is escaped, unless it says itself that it is HTML."""
+"""The HTML around what is shown. Every value is escaped unless it is marked as HTML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """A page."""
+    """A page made from a template."""
     from headscope.app.pages import address
     from headscope.core.paths import printable
     from headscope.views.page import base_style

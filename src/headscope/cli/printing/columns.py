@@ -1,4 +1,4 @@
-"""What a table shows in a terminal of some width: which columns, an interval in the cell of its value, nothing cut."""
+"""The layout of a table for the width of a terminal: its columns, its headings, intervals in the cells of values."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from headscope.results.table import Table
 Cells = dict[str, list[str]]
 
 GAP = 2  # spaces between two columns
-# Columns that a narrow terminal leaves out, the last ones first.
+# Columns that are omitted in a narrow terminal, the last ones first.
 MINOR = (
     *("n", "p", "lift", "direction", "documents", "n (documents)", "p_documents", "neighbour", "chance", "in-sample", "in_sample"),
     *("in_sample_head", "survives", "p_holm", "p_bh", "df", "t", "d", "n_same", "n_different", "n_first", "n_second", "mean_same"),
     *("mean_different", "mean_first", "mean_second", "error", "chance_error", "crossfit", "sentences", "reason"),
 )
-_NARROWEST = 20  # letters a line of a phrase has at least
+_NARROWEST = 20  # the smallest width, in letters, to which a phrase is wrapped
 _PHRASE = re.compile(r"[^\W\d]{2} +[^\W\d]{2}")
 _WITH_INTERVAL = re.compile(r"(\S+) (\[[^\[\]]+\])(.*)")
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How a table is printed: its cells, its columns in one part or more, and what is told beside them."""
+    """How a table is printed: its cells, its columns in one part or more, and what is printed outside of the parts."""
 
     cells: Cells
     parts: tuple[tuple[str, ...], ...]
     same: str = ""  # what is the same in all rows
-    hidden: tuple[str, ...] = ()  # columns that were left out
+    hidden: tuple[str, ...] = ()  # omitted columns
 
 
 def plain_cells(table: Table) -> Cells:
@@ -46,9 +46,9 @@ def plain_cells(table: Table) -> Cells:
 def fit(table: Table, width: int) -> TableLayout:
     """The table for a terminal of this width.
 
-    Intervals stand beside their values. If that is too wide, what is the same in all rows is told once, minor columns
-    are left out, phrases are wrapped, intervals are put below their values; what then does not fit follows in further
-    parts, each with the first column again.
+    Intervals are printed beside their values. If the table is too wide, columns with one value in all rows are printed
+    once, minor columns are omitted, phrases are wrapped, and intervals are put below their values. Columns that still
+    do not fit follow in further parts, each of which repeats the first column.
     """
     cells = with_intervals(table)
     if total_width(cells, [*cells]) <= width:
@@ -69,7 +69,7 @@ def fit(table: Table, width: int) -> TableLayout:
 
 
 def with_intervals(table: Table) -> Cells:
-    """All columns as text, the bounds of an interval in the cell of what it is of: `0.46 [0.44 0.47]`."""
+    """All columns as text, with the bounds of an interval in the cell of its value: `0.46 [0.44 0.47]`."""
     cells = plain_cells(table)
     for name, (low, high) in _bounds(table).items():
         cells[name] = [_spelled(*row) for row in zip(table[name], table[low], table[high], strict=True)]
@@ -84,7 +84,7 @@ def stacked(cell: str) -> str:
 
 
 def headings(cells: Mapping[str, Sequence[str]], width: int) -> dict[str, str]:
-    """The names of columns as a table of this width shows them: in several lines where one is too long."""
+    """The names of columns as a table of this width shows them: long names in several lines."""
     for least in (sys.maxsize, 24, 16, 12, 0):
         if total_width(cells, [*cells], least) <= width:
             break
@@ -92,7 +92,7 @@ def headings(cells: Mapping[str, Sequence[str]], width: int) -> dict[str, str]:
 
 
 def total_width(cells: Mapping[str, Sequence[str]], names: Sequence[str], least: int = 0) -> int:
-    """How wide a table of some columns is, with names of columns in lines of `least` letters or as long as cells."""
+    """The width of a table of these columns, with names wrapped at `least` letters or at the width of the cells."""
     return sum(_width([_heading(name, cells[name], least), *cells[name]]) for name in names) + GAP * (len(names) - 1)
 
 
@@ -137,19 +137,21 @@ def _parts(cells: Cells, names: Sequence[str], width: int) -> tuple[tuple[str, .
 
 
 def _bounds(table: Table) -> dict[str, tuple[str, str]]:
-    """The columns that have an interval, each with those of its bounds: `value` before `low`, `lift` for `lift_low`."""
-    found = {}
+    """The columns that have an interval, each with the columns of its bounds: `low` belongs to the column before it,
+    `lift_low` to `lift`.
+    """
+    bounds = {}
     for place, low in enumerate(table.columns):
         name, mark, high = low.removesuffix("_low"), low.endswith("_low"), f"{low.removesuffix('low')}high"
         if low == "low" and place:
             name = table.columns[place - 1]
         if (mark or low == "low") and name in table.columns and high in table.columns:
-            found[name] = (low, high)
-    return found
+            bounds[name] = (low, high)
+    return bounds
 
 
 def _spelled(value: Any, low: Any, high: Any) -> str:
-    """A number with its interval, with as many decimals, 2 to 4, as show its width; without it where there is none."""
+    """A number, with its interval if it has one; with 2 to 4 decimals, as many as show the width of the interval."""
     if not isinstance(value, float) or not _is_number(value):
         return display(value)
     if not (_is_number(low) and _is_number(high)):

@@ -1,5 +1,4 @@
-"""A progress bar that knows how far the corpus is read and how fast, or lines where there is no terminal; and the
-signals that end a command.
+"""Progress bars, or lines where there is no terminal; and the signals that end a command.
 
 SIGINT (Ctrl-C), SIGQUIT, SIGTERM (`kill`) and SIGHUP (a terminal that closes) are treated alike, so that locks,
 workers and files are released.
@@ -37,7 +36,7 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
 
 
 def say(line: str) -> None:
-    """Print a last line for the person, if anybody still listens."""
+    """Print a line on standard error, if it is still open."""
     with suppress(OSError, ValueError):
         print(f"headscope: {line}", file=sys.stderr, flush=True)
 
@@ -46,8 +45,8 @@ def say(line: str) -> None:
 def orderly() -> Iterator[None]:
     """Turn these signals into an exception while the block runs. Those that are ignored, as under nohup, stay so.
 
-    A second signal, of any of these kinds, ends the process at once and without a word, also after the block: an
-    exception that is raised while the process ends would be printed by whatever finaliser it meets.
+    A second signal of any of these kinds ends the process immediately and silently, also after the block: a finaliser
+    would print an exception that is raised while the process ends.
     """
     heard: list[int] = []
 
@@ -64,7 +63,7 @@ def orderly() -> Iterator[None]:
     try:
         yield
     except SystemExit as end:
-        if heard and end.code == 128 + signal.SIGINT:  # typer knows of Ctrl-C alone
+        if heard and end.code == 128 + signal.SIGINT:  # typer knows only Ctrl-C
             sys.exit(128 + heard[0])
         raise
     finally:
@@ -74,7 +73,7 @@ def orderly() -> Iterator[None]:
 
 @contextmanager
 def interrupted(out: Path) -> Iterator[None]:
-    """What Ctrl-C, and whatever else ends a process, says of work that is kept in a folder."""
+    """On Ctrl-C, or another signal that ends the process, print how to continue the work in a folder, and exit."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -83,8 +82,8 @@ def interrupted(out: Path) -> Iterator[None]:
 
 
 class ProgressLines:
-    """Progress for a log file: a line for each tenth of the work, and none for work in one step. Where its size is not
-    known, a line when the number of texts has doubled.
+    """Progress for a log file: a line for each tenth of the work, and none for work in one step. If the size of the
+    work is unknown, a line when the number of texts has doubled.
     """
 
     def __init__(self, what: str, write: Callable[[str], None] = say) -> None:
@@ -93,7 +92,7 @@ class ProgressLines:
         self._what, self._write = what, write
         self._left = TimeLeft()
         self._tenths = 0
-        self._texts = 100  # from which on the next line is due
+        self._texts = 100  # number of texts at which the next line is due
 
     def __call__(self, share: float | None, texts: int, tokens: int) -> None:
         """Print a line if one is due."""
@@ -106,7 +105,7 @@ class ProgressLines:
         if (tenths := int(10 * share + 1e-9)) > self._tenths:
             at_once = tenths == 10 and not self._tenths
             self._tenths = tenths
-            if at_once:  # the work is one step: what it gave is printed next
+            if at_once:  # the work is one step: its result is printed next
                 return
             self._write(f"{self._what}: {10 * tenths} %{f', {texts:,} texts' if texts else ''}{self._rest() if tenths < 10 else ''}")
 

@@ -1,4 +1,4 @@
-"""What a run found, in a few lines: after a run, and for `headscope show RUN`."""
+"""The main results of a run in a few lines: after a run, and for `headscope show RUN`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def summarise(results: Results, quiet: bool = False) -> None:
 
 
 def _print_findings(results: Results) -> None:
-    """The same in plain words, and what a reader should know of how it was done."""
+    """Print the findings in sentences, and notes on the method."""
     from headscope.views.words import findings
 
     for line in (*findings(results), *results.manifest.get("notes", ())):
@@ -66,7 +66,7 @@ def _print_findings(results: Results) -> None:
 
 
 def _print_summary(results: Results) -> None:
-    """What a study found on each of its questions."""
+    """Print the main results of a study."""
     from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table
     from headscope.views.words import has_published, shown_columns
@@ -78,7 +78,9 @@ def _print_summary(results: Results) -> None:
 
 
 def _print_top(results: Results, name: str) -> None:
-    """The three highest heads of each quantity of a measure, named where another has the same quantities."""
+    """Print the three highest heads of each quantity of a measure; quantities of saliency are marked, since other
+    measures have the same names.
+    """
     prefix, baseline, places = ("saliency ", "even", 5) if name == "saliency" else ("", BASELINES.get(name, "even"), 2)
     table = results[name]
     for quantity in dict.fromkeys(table["quantity"]):
@@ -92,7 +94,7 @@ def _print_top(results: Results, name: str) -> None:
 
 
 def _print_alike(results: Results) -> None:
-    """What layers have to do with likeness, and the closest pairs, for each kind of attention that has two heads."""
+    """Print how likeness depends on layers, and the closest pairs, for each kind of attention with several heads."""
     from headscope.comparison.alike import STRUCTURE, layers_sentence, pairs_sentence
 
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
@@ -102,7 +104,7 @@ def _print_alike(results: Results) -> None:
 
 
 def _print_best(results: Results, name: str) -> None:
-    """The best head of each label, as Clark et al.'s Table 1 has it."""
+    """Print the best head of each label, as in Clark et al.'s Table 1."""
     from headscope.cli.printing.tables import print_table
     from headscope.results.table import Table, interval, with_error
 

@@ -27,8 +27,8 @@ _NUMBER = re.compile(r"[-+]?[0-9]")
 def print_table(table: Table, title: str, caption: str = "", all_columns: str = "piped output, as in | less -S") -> None:
     """Print a table with aligned columns.
 
-    In a terminal it has the columns that fit (`columns.fit`), and a line says which do not and, with `all_columns`,
-    how to see all, such as `--format tsv`. Elsewhere it has all, as wide as they are.
+    In a terminal it has the columns that fit (`columns.fit`). A further line names the others, and `all_columns`, the
+    way to see all, such as `--format tsv`. Elsewhere it has all columns in full width.
     """
     from rich.console import Console
 

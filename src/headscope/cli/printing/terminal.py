@@ -1,5 +1,5 @@
 """Texts in the terminal: for each word the words it attends to most, and words shaded by weight with phrases
-underlined. Where that is no terminal, nothing but the text.
+underlined. Without a terminal, the text has no colours.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from headscope.widget.keywords import KeywordView
 
 TOP = 5  # words that a word attends to, if the terminal is wide enough
-LEAST = 0.02
-_BAR, _WORD = 6, 16  # signs of a bar, and of a word at most
+LEAST = 0.02  # the lowest weight that is listed
+_BAR, _WORD = 6, 16  # characters of a bar, and of a word at most
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _LIGHT, _DARK = (176, 205, 224), (0, 114, 178)  # from faint to the figures' blue
 SHADED = 0.2  # fainter words keep the colours of the terminal
-_FAINT, _STRONG = (150, 158, 166), (64, 170, 235)  # from grey to blue, so that on light and on dark paper the strong ones stand out
+_FAINT, _STRONG = (150, 158, 166), (64, 170, 235)  # from grey to blue, so that strong ones stand out on light and on dark backgrounds
 
 
 def print_grids(grids: Mapping[str, Grid], signature: str) -> None:

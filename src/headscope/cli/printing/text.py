@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def print_text(text: str, style: str = "", err: bool = False, indent: int | None = None) -> None:
-    """Print a paragraph. In a terminal it is wrapped between words, and a signature between its parts; its further
-    lines are indented as the first, or by so many spaces.
+    """Print a paragraph. In a terminal it is wrapped between words, and a signature between its parts; further lines
+    are indented by `indent` spaces, by default as the first line.
     """
     from rich.console import Console
     from rich.text import Text
@@ -17,7 +17,7 @@ def print_text(text: str, style: str = "", err: bool = False, indent: int | None
 
 
 def _wrapped(line: str, width: int, indent: int | None) -> str:
-    """A line in lines of at most this width; words that are longer stay whole, but for signatures."""
+    """A line as lines of at most this width; longer words stay whole, except signatures."""
     import textwrap
 
     if len(line) <= width:
@@ -32,7 +32,7 @@ def _wrapped(line: str, width: int, indent: int | None) -> str:
 
 
 def _wrapped_signature(line: str, width: int) -> str:
-    """The parts of a signature in as few lines as hold them, each of which ends at a bar."""
+    """A signature in as few lines as possible, which end between its parts."""
     lines = [""]
     *parts, last = line.split("|")
     for part in (*(f"{part}|" for part in parts), last):

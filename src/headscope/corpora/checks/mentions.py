@@ -49,7 +49,7 @@ class Mentions:
     _counting: Schema | None = None  # reads the field that counts words in the place of the type
     _undeclared: bool = False
     _open: list[_Mention] = field(default_factory=list)
-    _judged: bool = True  # whether the brackets of this document can still be checked: after too many open ones they cannot be matched
+    _judged: bool = True  # whether the brackets of this document can still be matched: after too many open ones they cannot
     _types: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def sentence(self, sentence: CheckedSentence, tree: Sequence[CheckedNode]) -> Iterator[RuleViolation]:

@@ -41,7 +41,7 @@ def holds_pairs(path: Path, columns: Mapping[str, str], parquet: bool = False) -
 
 
 def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, object]]:
-    """The rows of a table as plain values; columns of bytes and the unnamed index of pandas are left out."""
+    """The rows of a table as plain values; columns of bytes or structs and the unnamed index of pandas are skipped."""
     import pyarrow as pa
 
     for batch in batches:
@@ -72,8 +72,8 @@ def _rows(stream: IO[bytes], path: Path, parquet: bool) -> Generator[dict[str, o
         yield from rows(map(_validated, batches))
     except (pa.ArrowException, OSError, MemoryError, ValueError, KeyError) as error:
         kind = "Parquet" if parquet else "Arrow"
-        said = str(error).strip().partition("\n")[0]
-        raise CorpusError(path, None, f"this cannot be read as {kind} data ({said})", "Write or download the file again") from None
+        cause = str(error).strip().partition("\n")[0]
+        raise CorpusError(path, None, f"this cannot be read as {kind} data ({cause})", "Write or download the file again") from None
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -104,7 +104,7 @@ def _row(line: Line, position: int) -> _Row:
     if len(columns) < _COLUMNS:
         problem = f"{len(columns)} columns where at least {_COLUMNS} are needed in {quoted(line.text)}"
         raise Flaw(
-            line.number, "wrong number of columns", problem, "Complete the columns, name another --corpus-format if this file has one"
+            line.number, "wrong number of columns", problem, "Complete the columns, or name the format of the file with --corpus-format"
         )
     if natural(columns[2]) != position:
         remedy = "Number the words 0, 1, 2 ... and put a blank line between sentences"

@@ -74,7 +74,7 @@ def parse_row(line: Line) -> Row:
     columns = sound(line).split("\t")
     if len(columns) != COLUMNS:
         problem = f"{len(columns)} columns where {COLUMNS} are needed in {quoted(line.text)}"
-        remedy = "Separate ten columns by tabs, name another --corpus-format if this file has one"
+        remedy = "Separate ten columns by tabs, or name the format of the file with --corpus-format"
         raise Flaw(line.number, "wrong number of columns", problem, remedy)
     return Row(line.number, *columns)
 

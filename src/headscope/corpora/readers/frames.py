@@ -10,7 +10,7 @@ from headscope.core.document import Edge
 from headscope.corpora.readers.chunks import TaggedSpan, bracketed_chunks
 from headscope.corpora.source import Flaw, Source, quoted
 
-_FRAMESET, _ENTITIES, _ARGUMENTS = 7, 10, 11  # columns; those of arguments go on up to the last, which is coreference
+_FRAMESET, _ENTITIES, _ARGUMENTS = 7, 10, 11  # columns; those of arguments continue up to the last one, which is coreference
 _MISSING = ("-", "_", "")
 
 

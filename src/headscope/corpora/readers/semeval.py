@@ -1,7 +1,7 @@
 """SemEval-2010 task 8, relations between nominals: https://aclanthology.org/S10-1006.
 
-A numbered sentence between quotes with <e1> and <e2> around two nominals, the relation on the next line, perhaps a
-comment.
+An item is a numbered sentence between quotes with <e1> and <e2> around two nominals, the relation on the next line, and
+sometimes a comment.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _unquoted(text: str) -> str:
 
 
 def _parted(marked: str, line: int) -> tuple[str, dict[str, Span]]:
-    """The text without its tags, and the characters between those of each nominal."""
+    """The text without its tags, and for each nominal the place of its characters."""
     text, end = "", 0
     places: dict[str, list[int]] = {}
     for tag in _TAG.finditer(marked):

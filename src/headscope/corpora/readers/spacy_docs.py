@@ -53,9 +53,9 @@ def _docs(source: Source, data: bytes) -> Iterator[Doc]:
             raise ValueError(f"it unpacks to more than {RATIO} times its size")
         yield from DocBin().from_bytes(data).get_docs(Vocab())
     except Exception as error:  # any fault in the bytes
-        said = str(error).strip().partition("\n")[0]
+        cause = str(error).strip().partition("\n")[0]
         remedy = "Write it again with DocBin.to_disk"
-        raise CorpusError(source.path, None, f"this cannot be read as a DocBin ({said})", remedy) from None
+        raise CorpusError(source.path, None, f"this cannot be read as a DocBin ({cause})", remedy) from None
 
 
 def document_of(doc: Doc, number: int, name: str) -> Document:

@@ -94,7 +94,7 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
         problem = f"this cannot be read as a row ({error}): {quoted(first.text)}"
         return Flaw(first.number, "not a row", problem, "Close every quote, and double quotes inside a quoted text, or use JSON lines")
     problem = f"a field has more than {csv.field_size_limit():,} characters: {quoted(first.text)}"
-    if last.number > first.number:  # a field that goes on over lines is between quotes
+    if last.number > first.number:  # a field that spans lines is between quotes
         problem = f"{problem} up to line {last.number}, most often because a quote is not closed"
         return Flaw(first.number, "field too long", problem, "Close the quote, or use JSON lines if the text really has this length")
     remedy = "Use JSON lines for texts of this length"
@@ -102,7 +102,7 @@ def _not_a_row(error: csv.Error, lines: Sequence[Line], separator: str) -> Flaw:
 
 
 def _renamed(cells: list[str], columns: Mapping[str, str], line: int) -> list[str]:
-    """The first row with columns renamed to fields. A column that has the name of a field but is not meant loses it."""
+    """The first row with columns renamed to fields. Any other column that has the name of such a field loses it."""
     if missing := [name for name in columns.values() if name not in cells]:
         raise Flaw(line, "missing column", f"there is no column {missing[0]!r}: {quoted(cells, 200)}", "Name one of these")
     names = {column: name for name, column in columns.items()}

@@ -64,7 +64,7 @@ def sentences(text: str, spans: list[Span]) -> Iterator[Sentence]:
 
 
 def sentence_places(forms: list[str]) -> Iterator[tuple[int, int]]:
-    """The first and last words of sentences, by the same rule."""
+    """The places [start, end) of sentences among words, by the rule of `sentences`."""
     begin = 0
     for place in range(1, len(forms) + 1):
         if place == len(forms) or _parts(forms, place):

@@ -65,22 +65,22 @@ Sieve = Callable[[Expression, Expression], bool]
 
 
 def same_wording(mention: Expression, candidate: Expression) -> bool:
-    """Word for word the same, whatever the case."""
+    """Whether the wordings are the same, in any case."""
     return mention.wording == candidate.wording
 
 
 def same_head(mention: Expression, candidate: Expression) -> bool:
-    """The same head word, whatever the case."""
+    """Whether the head words are the same, in any case."""
     return mention.head_form == candidate.head_form
 
 
 def agrees(mention: Expression, candidate: Expression) -> bool:
-    """Number, gender and person do not contradict each other."""
+    """Whether number, gender and person do not contradict each other."""
     return compatible(mention.attributes, candidate.attributes)
 
 
 def anything(mention: Expression, candidate: Expression) -> bool:
-    """Any mention will do."""
+    """True: any candidate passes."""
     return True
 
 
