@@ -319,9 +319,7 @@ def test_models_without_a_head_and_maps_without_a_model_are_refused(tmp_path: Pa
     tokens.save_pretrained(tmp_path / "bare")
     with pytest.raises(ModelError, match=r"saliency needs a loss.* or remove saliency from --measures"):
         hs.run(tmp_path / "bare", CORPUS, ["saliency"], gallery=0)
-    with pytest.raises(
-        ModelError, match=r"it has no language-modelling head, and --generate needs one.* or omit --generate"
-    ) as refused:
+    with pytest.raises(ModelError, match=r"it has no language-modelling head, and --generate needs one.* or omit --generate") as refused:
         hs.run(tmp_path / "bare", CORPUS, ["entropy"], generate=4, gallery=0)
     assert "saliency" not in str(refused.value)
     with pytest.raises(ModelError, match="head=True"):

@@ -181,6 +181,16 @@ def test_every_head_of_a_model_is_its_own_twin(models: dict[str, Model], level: 
     assert (found.a.name, found.b.name) == ("bert (a)", "bert (b)")
 
 
+def test_intervals_contain_their_values(models: dict[str, Model]) -> None:
+    """Also those of differences, which may be negative, and of shares."""
+    found = hs.twins(models["bert"], models["bert"], "sampler", max_length=60, replicates=50, epsilons=(1e-6,))
+    summary = {row["quantity"]: row for row in found.table("twins_summary") if row["side"] == "a"}
+    assert summary["beyond_own"]["high"] < 0
+    for row in [*found.table("twins_summary"), *found.table("twins_layers")]:
+        assert row["low"] <= row["value"] <= row["high"]
+        assert row["high"] <= 1 or row["quantity"] not in ("mutual", "words", "faint", "twin_1e-06", "twin_depth")
+
+
 def test_heads_that_change_places_are_found(models: dict[str, Model]) -> None:
     """Heads of each layer are dealt out anew, with their output, so that the model computes the same."""
     network = copy.deepcopy(models["bert"].network)

@@ -126,3 +126,11 @@ def test_documents_are_counted_where_only_their_groups_are_resampled() -> None:
     support = Support.in_groups(np.array([4, 4, 0, 4]), 5)
     assert (int(support.documents), float(support.effective)) == (5, 3)
     assert int(Support.in_groups(np.array([4, 4, 0, 4]), None).documents) == 3
+
+
+def test_a_value_beyond_its_limits_is_an_error() -> None:
+    replicates = np.full((5, 1), -0.2)
+    support = Support.of(np.ones((8, 1)))
+    with pytest.raises(ValueError, match="limits"):
+        interval(np.array([-0.2]), replicates, support, (0, np.inf))
+    interval(np.array([-1e-9]), replicates, support, (0, np.inf))

@@ -29,6 +29,7 @@ SHARE = (0.0, 1.0)  # the limits of a share
 _SKEWED = 0.4  # the largest skewness used: beyond it, Hall's transformation widens less again
 _WIDEST = 2.0  # times t: the largest widening by skewness
 _STRAIGHT = 1e-6  # skewness below which nothing is transformed
+_ROUNDING = 1e-6  # by which a value may be beyond its limits
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,8 @@ def interval(
     """Bounds of a value; NaN if its support is not usable. `within` are the limits of the true value."""
     from scipy.special import stdtrit
 
+    if np.any((value < within[0] - _ROUNDING) | (value > within[1] + _ROUNDING)):
+        raise ValueError(f"a value is not within its limits {within}")
     error, skewness, usable = _moments(value, replicates, support)
     t = stdtrit(np.where(usable, support.effective, 1.0), 0.5 + confidence / 2)
     below, above = (np.clip(sign * _untransformed(sign * t, skewness), t, _WIDEST * t) * error for sign in (1, -1))

@@ -292,7 +292,7 @@ class Twins:
             }
             for quantity, values in quantities.items():
                 means = values @ heads.share.T
-                low, high = self._interval(means)
+                low, high = self._interval(means, _range(quantity))
                 for number, layer in enumerate(heads.layers):
                     if np.isfinite(means[0, number]):
                         place = {"side": letter, "model": heads.name, "kind": heads.kind, "layer": layer + 1}
@@ -328,7 +328,7 @@ class Twins:
             quantities += [(letter, quantity, values) for quantity, values in self._quantities(letter).items()]
         for side, quantity, values in quantities:
             if np.isfinite(values[0]):
-                low, high = self._interval(values[:, None], (-1, 1) if quantity == "depth" else (0, np.inf))
+                low, high = self._interval(values[:, None], _range(quantity))
                 numbers = {"value": values[0], "low": low[0], "high": high[0], "n": self.n, "documents": self.documents}
                 rows.append({"side": side, "quantity": quantity, **numbers})
         return columns_of(rows)
@@ -350,6 +350,16 @@ class Twins:
         values["words"] = nearest.words.mean(1)
         values["faint"] = np.where(known, (nearest.words < self.least).mean(1), np.nan)
         return values
+
+
+def _range(quantity: str) -> tuple[float, float]:
+    """The smallest and the largest value that a quantity of the layers or of the summary can have."""
+    if quantity == "depth":
+        return -1, 1
+    if quantity in ("beyond_own", "below_untrained"):  # differences
+        return -np.inf, np.inf
+    distance = quantity in ("all_pairs", "twin", "own", "untrained")
+    return 0, np.inf if distance else 1
 
 
 def _nearest(distances: Float64[np.ndarray, "replicate head other"], to_own_model: Float64[np.ndarray, "replicate head head"]) -> Nearest:
