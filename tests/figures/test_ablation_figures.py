@@ -90,7 +90,8 @@ def test_sentences_by_hand() -> None:
     )  # fmt: skip
     harmed, helped = sentences({"ablation": ablation}, "loss")
     assert harmed == "For 1 of 3 heads, loss is worse when the head alone is switched off (p < 0.01): 1-1 (+0.25)."
-    assert helped == "For one other head it is better (p < 0.01). Corrected for 3 tests (Holm), 2 heads make a difference (p < .05)."
+    corrected = "After Holm's correction for 3 tests, the change is significant for 2 of 3 heads (p < .05)."
+    assert helped == f"For one other head, loss is better (p < 0.01). {corrected}"
     assert "1-2 (-0.5)" in sentences({"ablation": ablation}, "accuracy")[0]
     nothing = {"p": [math.nan] * 3, "p_holm": [math.nan] * 3, "documents": [2] * 3}
     untested = Table.of({name: ablation[name] for name in ablation.columns} | nothing)
