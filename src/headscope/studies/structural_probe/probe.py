@@ -85,8 +85,8 @@ class Gold:
 
 def squared_distances(vectors: Float[torch.Tensor, "*feature text word k"], words: Bool[torch.Tensor, "text word"]) -> torch.Tensor:
     """Squared distances between the words of each text, [..., text, word, word]; padding must be 0."""
-    # Around their mean, so that nothing large is taken from something large: a few dimensions of many models dwarf the
-    # others.
+    # Around their mean, so that large numbers are not subtracted: in many models a few dimensions are much larger than
+    # the others.
     middle = vectors.sum(-2, keepdim=True) / words.sum(1).to(vectors.dtype)[:, None, None]
     centred = vectors - middle
     products = centred @ centred.transpose(-1, -2)
