@@ -55,8 +55,8 @@ class _Findings:
         documents = "1 document" if row["documents"] == 1 else f"{row['documents']:,} documents"
         return (
             f"{len(self.heads['a'])} heads of {self.names['a']} and {len(self.heads['b'])} of {self.names['b']} are compared: {kinds} "
-            f"attention between {self.level}s, {row['n']:,} rows of {self.texts:,} text{'s' if self.texts > 1 else ''} of {documents}. Distances are "
-            "Jensen-Shannon divergences in nats."
+            f"attention between {self.level}s, {row['n']:,} rows of {self.texts:,} text{'s' if self.texts > 1 else ''} of {documents}. "
+            "Distances are Jensen-Shannon divergences in nats."
         )
 
     def distance(self, letter: Letter) -> str:
