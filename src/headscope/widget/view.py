@@ -97,7 +97,7 @@ class View(Shown):
         self.text = self._typed.encoded
         self._influence = Influence(model, self.text)
         self._red = (tuple(highlight), relation)
-        self._highlights(head.kind for head in self._named or self._every or model.layout.ids()[:1])  # an error now if a word cannot be found
+        self._highlights(head.kind for head in self._named or self._every or model.layout.ids()[:1])  # an error now for an unknown word
         self.height = min(360 + 18 * self.text.cost, 900)
 
     def _heads_of_layers(self) -> tuple[HeadId, ...]:
