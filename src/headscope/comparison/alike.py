@@ -104,8 +104,8 @@ class Alike:
         linkage: Linkage = "average",
         most: int = MOST,
     ) -> Table:
-        """One row per head: its place in the picture, its group (counted from 1) and its silhouette, its nearest neighbour
-        and the distance to it, the label in the picture and all labels.
+        """One row per head: its place in the picture, its group (counted from 1) and its silhouette, its nearest
+        neighbour and the distance to it, the label in the picture and all labels.
         """
         points = self.embed(method, sqrt, seed).points
         grouping = self.groups(number, linkage, sqrt, most)
@@ -165,7 +165,7 @@ def unit(results: Results) -> str:
 
 
 def layers_sentence(results: Results, kind: str) -> str:
-    """Whether heads of one layer are closer to each other, with the test, as a sentence; "" if this cannot be tested."""
+    """Whether heads of one layer are closer to each other, with the test, as a sentence; "" if it cannot be tested."""
     rows = {row["quantity"]: row for row in results[STRUCTURE].where(kind=kind)}
     if not {"within_layers", "between_layers", "difference"} <= set(rows):
         return ""

@@ -97,7 +97,9 @@ class Comparison:
         )
 
     def furthest(self, name: str, within: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """The keys of a table by the size of the difference, the largest first; with `within` only the first of each group."""
+        """The keys of a table by the size of the difference, the largest first; with `within` only the first of each
+        group.
+        """
         apart: dict[tuple[Any, ...], float] = {}
         for row in self.differences[name]:
             key = tuple(row[part] for part in self.keys[name])

@@ -26,7 +26,7 @@ NAMED = 4  # heads
 
 @dataclass(frozen=True)
 class TypeShare:
-    """The resampled share of a run's heads whose values make them of a type, and the heads whose label is significant."""
+    """The resampled share of a run's heads whose values make them of a type, and the heads with a significant label."""
 
     share: Resampled
     heads: tuple[HeadId, ...]
@@ -54,7 +54,8 @@ def type_shares(results: Results, measures: Sequence[Measure]) -> dict[str, Type
         for one in of_type:
             above[: len(one.excess), one.heads] |= one.excess > one.type.margin
         values: Float64[np.ndarray, "replicate+1 1"] = above.mean(1, keepdims=True)
-        support = [one.scores.support for one in of_type or found if len(one.heads)]  # if no head has evidence for the type, that of other types
+        # If no head has evidence for the type, the support is that of other types.
+        support = [one.scores.support for one in of_type or found if len(one.heads)]
         documents, effective = ((max(getattr(of, part).max() for of in support) if support else 0) for part in ("documents", "effective"))
         resampled = Resampled(
             name,

@@ -48,7 +48,8 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
     """The common numbers of runs and their differences: each run minus run `to`, counted from 1, or all pairs.
 
     Runs over the same corpus with the same seed drew the same documents in each replicate. Their differences are taken
-    replicate by replicate, so that effects of the documents cancel. Otherwise replicates are paired at random.
+    replicate by replicate, so that effects of the documents cancel. Otherwise each replicate is paired with a different
+    one.
     """
     chosen = chosen_pairs(len(runs), to, pairs)
     called = tuple(names) if names is not None else names_of(runs)

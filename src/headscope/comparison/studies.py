@@ -144,7 +144,7 @@ def _drawn_pairs(
 
 
 def compare_any(items: Sequence[Results | Path], to: int = 1, pairs: bool = False) -> Comparison:
-    """The common numbers of runs or studies, and their differences: each minus the one that `to` names, or all pairs."""
+    """The common numbers of runs or studies, and their differences: each minus run `to`, or all pairs."""
     results = [result if isinstance(result, Results) else Results.open(result) for result in items]
     kinds = dict.fromkeys(result.study for result in results)
     if None in kinds and len(kinds) > 1:

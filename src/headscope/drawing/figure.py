@@ -37,7 +37,9 @@ class Caption:
 
 
 class Drawing(Figure):
-    """A matplotlib figure with a caption. It is saved in the style in which it was drawn, not in matplotlib's current one."""
+    """A matplotlib figure with a caption. It is saved in the style in which it was drawn, not in matplotlib's current
+    one.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

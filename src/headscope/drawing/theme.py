@@ -144,8 +144,8 @@ def _named_clips(svg: bytes) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure, and beside it its caption as text, `figure.caption.txt`; return the path of the figure. The kind of
-    file follows from the name.
+    """Write a figure, and beside it its caption as text, `figure.caption.txt`; return the path of the figure. The kind
+    of file follows from the name.
     """
     from headscope.drawing.figure import Drawing
 

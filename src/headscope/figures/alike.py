@@ -86,7 +86,7 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
 
 
 def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple[str, ...], surface: tuple[str, ...]) -> None:
-    """Draw points by behaviour; heads with a label that is not in `surface` have one colour, and are named elsewhere."""
+    """Draw points by behaviour; heads with a label that is not in `surface` have one colour, and are named later."""
     labelled = np.array(labels, dtype=object)
     looks = [(labelled == label, label, 26.0, hue(number), MARKERS[number], 2) for number, label in enumerate(surface)]
     looks.append((~np.isin(labelled, ["", *surface]), "another type, named", 34.0, hue(6), MARKERS[6], 3))

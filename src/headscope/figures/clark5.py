@@ -40,8 +40,8 @@ class Choice:
 
 
 def draw(results: Results, kind: str | None = None, named: str | None = None) -> Drawing:
-    """A figure of the six heads that are mostly right and exceed a simple rule by most, each for another label; or of the
-    heads of the labels that are `named`, as in `obj,det`.
+    """A figure of the six heads that are mostly right and exceed a simple rule by most, each for another label; or of
+    the heads of the labels that are `named`, as in `obj,det`.
     """
     kind = choose_kind(results, [f"{measure}_best" for measure in NEEDS if measure in results], kind)
     found = sorted(_choices(results, kind), key=lambda choice: -choice.lift)

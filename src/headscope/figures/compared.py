@@ -23,8 +23,8 @@ _ROWS, _PANELS = 24, 9  # most rows of a panel, and most panels of a figure
 
 
 def draw(compared: Comparison, name: str | None = None, change: bool = False) -> Drawing:
-    """A figure of one table of a comparison. Without a name it is the figure that the kind of study has (for ablation the
-    scores without each head on each task), or else that of the first table. With `change`, the figure of ablation
+    """A figure of one table of a comparison. Without a name it is the figure that the kind of study has (for ablation
+    the scores without each head on each task), or else that of the first table. With `change`, the figure of ablation
     shows the losses in percent of the score instead of scores.
     """
     study = compared.results[0].study

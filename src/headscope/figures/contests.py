@@ -82,8 +82,8 @@ def _chosen(heads: str, direction: str) -> str:
 
 
 def draw_table2(results: Results, kind: str | None = None, direction: str = DIRECTIONS[0]) -> Drawing:
-    """A figure with one row per rule or way to choose a head and one panel per kind of mention. Our numbers and those of
-    the paper, in percent, are beside each panel.
+    """A figure with one row per rule or way to choose a head and one panel per kind of mention. Our numbers and those
+    of the paper, in percent, are beside each panel.
 
     `direction` is that of the heads: mention to antecedent, as in the paper, or the opposite.
     """

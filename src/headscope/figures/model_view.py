@@ -30,8 +30,8 @@ _LONGEST = 110  # letters of the title
 
 
 def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Drawing:
-    """A figure with one thumbnail per head: on the left the attending words, on the right those attended to, and lines as
-    dark as the weights.
+    """A figure with one thumbnail per head: on the left the attending words, on the right those attended to, and lines
+    as dark as the weights.
 
     For a text of more than 40 words, thumbnails are heatmaps: rows attend to columns, and colour is the square root of
     the weight.

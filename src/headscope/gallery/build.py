@@ -149,7 +149,7 @@ class _GalleryTexts:
 
 
 def chosen_stacks(texts: Sequence[Encoded], layout: HeadLayout) -> dict[str, Window]:
-    """By id, the texts and windows to show: of good length, if possible of different documents; few if heads are many."""
+    """By id, the texts and windows to show: of good length, if possible of different documents; few for many heads."""
     size = max(1, layout.size) * 2
     count = max(1, min(MOST, BYTES // (size * NICE[-1] ** 2)))
     longest = min(LONGEST, isqrt(BYTES // (size * count)))

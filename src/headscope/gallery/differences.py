@@ -1,8 +1,8 @@
 """How differently each head attends in two texts, such as the two sentences of a minimal pair.
 
-Words are aligned first: shared words, and words that replace each other. A head's difference is the mean, over the pairs
-of aligned words, of the total variation distance between their two rows of the word map. Weight on a word without a
-counterpart counts fully as a difference, because the other text has no such column.
+Words are aligned first: shared words, and words that replace each other. A head's difference is the mean, over the
+pairs of aligned words, of the total variation distance between their two rows of the word map. Weight on a word without
+a counterpart counts fully as a difference, because the other text has no such column.
 """
 
 from __future__ import annotations

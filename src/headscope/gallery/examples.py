@@ -161,7 +161,7 @@ class BestExamples:
         self._bar[number] = kept[-1].rank[0] if len(kept) == skill.examples else 0
 
     def examples(self) -> list[tuple[Skill, SkillExample]]:
-        """The kept examples, by head; if there are too many, second texts are dropped first, then those of small lifts."""
+        """The kept examples, by head; if there are too many, second texts and then small lifts are dropped."""
         # Skills come with the largest lift first.
         ranked = sorted((place, number) for number, kept in enumerate(self._kept) for place in range(len(kept)))
         chosen = []

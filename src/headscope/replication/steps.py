@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class StepContext:
-    """The inputs that all steps share: the model, the corpora by role, the folder of results. Models are loaded once."""
+    """The inputs of all steps: the model, the corpora by role, the folder of results. Models are loaded once."""
 
     name: str
     recipe: Recipe

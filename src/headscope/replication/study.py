@@ -56,11 +56,11 @@ def replicate(
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> Results:
-    """The results of a replication: all steps of a recipe and a verdict on each claim, written to the folder `out`, which
-    has one folder per step.
+    """The results of a replication: all steps of a recipe and a verdict on each claim, written to the folder `out`,
+    which has one folder per step.
 
-    `corpora` are files by role; those under "" replace the embedded corpus. `watch` is called for each step and
-    returns a context with its progress. Steps that cannot be done on the given data are listed.
+    `corpora` are files by role; those under "" replace the embedded corpus. `watch` is called for each step and returns
+    a context with its progress. Steps that cannot be done on the given data are listed.
     """
     recipe, digest = read_recipe(name)
     by_role_given = by_role(recipe, corpora or {})
@@ -169,7 +169,7 @@ def _one(
     overwrite: bool,
     progress: Progress | None,
 ) -> None:
-    """Do a step, or record why it cannot be done; a full disk ends the replication, a corpus without the data does not."""
+    """Do a step, or record why it cannot be done; a full disk ends the replication, a corpus without data does not."""
     if step.model in reasons:
         reasons[step.name] = f"{context.recipe.step(step.model or '').title} was not done"
         return

@@ -109,7 +109,7 @@ def _quantity(row: Mapping[str, Any]) -> str:
 
 
 def skill(measure: str, row: Mapping[str, Any]) -> str:
-    """What the best head of a label does, as a sentence without its full stop; `row` is a row of a table of best heads."""
+    """What the best head of a label does, as a sentence without its full stop; `row` is from a table of best heads."""
     names, label, share = row["heads"].replace(" | ", " and "), row["label"], percent(row["value"])
     several = " and " in names
     heads, finds, links = (f"heads {names}", "find", "link") if several else (f"head {names}", "finds", "links")

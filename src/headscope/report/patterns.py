@@ -56,7 +56,9 @@ def _clearly(row: Mapping[str, Any]) -> bool:
 
 
 def retrieval_sentences(results: Results) -> list[str]:
-    """Which heads attend from a question to the passage that answers it, compared with even attention and another passage."""
+    """Which heads attend from a question to the passage that answers it, compared with even attention and another
+    passage.
+    """
     labels = readable_labels(results) if "retrieval" in results else None
     if labels is None:
         return []

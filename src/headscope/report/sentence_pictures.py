@@ -71,8 +71,8 @@ def _picture(text: Mapping[str, Any], head: HeadId, map: Map, headline: Headline
 def between_words(
     weights: Float64[np.ndarray, "query key"], side: Mapping[str, Any]
 ) -> tuple[Float64[np.ndarray, "word word"], Float64[np.ndarray, "word"]]:
-    """The attention between words (summed over the tokens attended to, averaged over the attending ones), and the largest
-    weight of each word on one special token.
+    """The attention between words (summed over the tokens attended to, averaged over the attending ones), and the
+    largest weight of each word on one special token.
     """
     words, roles = np.array(side["words"]), np.array(side["roles"])
     member = (words[:, None] == np.arange(len(side["forms"]))).astype(float)

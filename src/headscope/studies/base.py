@@ -250,12 +250,12 @@ class Study:
         return {}
 
     def compare_further(self, results: Sequence[Results]) -> tuple[str, Table] | None:
-        """The title and the table of a further comparison, None if this kind has none; a RunError if it is impossible."""
+        """The title and table of a further comparison; None if this kind has none, a RunError if it is impossible."""
         return None
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Drawing | None:
-        """A figure of several studies that replaces the usual one, if this kind has one; with `change`, of changes instead
-        of scores.
+        """A figure of several studies that replaces the usual one, if this kind has one; with `change`, of changes
+        instead of scores.
         """
         if change:
             raise RunError("change applies only to studies of ablation, to scores without each head", "Omit it")

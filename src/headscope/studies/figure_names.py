@@ -1,4 +1,4 @@
-"""The figures of runs and studies by name, for help and errors. Nothing slow is imported here, so that help is quick."""
+"""The figures of runs and studies by name, for help and errors. Help must be quick: nothing slow is imported here."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Patience:
         return cls(zeros + torch.inf, zeros.clone(), zeros.clone(), torch.ones(shape, dtype=torch.bool))
 
     def check(self, loss: Float64[torch.Tensor, "*probe"], number: int, least: float, patience: float) -> Bool[torch.Tensor, "*probe"]:
-        """Record the losses of a check, and return which probes gained more than `least`; a probe stops after `patience`
-        checks without a gain.
+        """Record the losses of a check, and return which probes gained more than `least`; a probe stops after
+        `patience` checks without a gain.
         """
         better = self.running & (loss < self.loss - least)
         self.loss = torch.where(better, loss, self.loss)

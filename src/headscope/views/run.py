@@ -153,7 +153,8 @@ def _figures(results: Results, name: str) -> list[dict[str, Any]]:
                     "panels": [
                         {
                             **{"title": panel.title, "ylabel": panel.ylabel, "measure": panel.measure},
-                            # The page draws a baseline only for a single series, because each series has a separate one.
+                            # The page draws a baseline only for a single series, because each series has a separate
+                            # one.
                             **{"limits": panel.limits, "baseline": panel.baseline if len(panel.series) == 1 else None},
                             "series": [{"quantity": quantity, "label": label} for quantity, label in panel.series],
                         }

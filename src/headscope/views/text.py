@@ -47,7 +47,9 @@ class LoadedText:
 
 
 def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = None, room: int = ROOM) -> LoadedText:
-    """The maps of all heads if they fit, else of the named ones, else of as many as fit, those with distant links first."""
+    """The maps of all heads if they fit, else of the named ones, else of as many as fit, those with distant links
+    first.
+    """
     every = model.layout.ids()
     total = sum(size(encoded, head) for head in every)
     if total <= room:
@@ -117,7 +119,7 @@ def with_choice(data: Mapping[str, Any], level: Level | None, specials: Specials
 
 
 def _hash(encoded: Encoded) -> str:
-    """The beginning of a hash of the words of a text; it does not depend on the tokenizer, except for special tokens."""
+    """The beginning of a hash of the words of a text; apart from special tokens it does not depend on the tokenizer."""
     read = []
     for side in (encoded, encoded.target):
         if side is not None:

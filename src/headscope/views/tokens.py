@@ -30,5 +30,7 @@ def declared(theme: Theme) -> str:
 
 @cache
 def page_sheet() -> str:
-    """The properties for a whole page: light, and dark if the system prefers it. The browser need not support `light-dark()`."""
+    """The properties for a whole page: light, and dark if the system prefers it. The browser need not support
+    `light-dark()`.
+    """
     return f":root{{color-scheme:light dark;{declared('light')}}}@media(prefers-color-scheme:dark){{:root{{{declared('dark')}}}}}"

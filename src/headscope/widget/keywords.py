@@ -62,7 +62,9 @@ class KeywordView:
 
     @property
     def trained(self) -> str:
-        """A sentence that says what the heads' weights were learnt from, and how well they find keywords in other documents."""
+        """A sentence that says what the heads' weights were learnt from, and how well they find keywords in other
+        documents.
+        """
         return self.finder.trained.sentence
 
     @property

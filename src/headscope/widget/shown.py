@@ -58,8 +58,8 @@ class Shown(ABC):
         return LiveView(plain(self.data()), self.bytes_of, self.influence_of)
 
     def _repr_html_(self, lazy: bool = False) -> str:
-        """The page in a sandboxed frame, which can run scripts and save files but cannot reach the notebook; a `lazy` frame
-        is loaded when it becomes visible.
+        """The page in a sandboxed frame, which can run scripts and save files but cannot reach the notebook; a `lazy`
+        frame is loaded when it becomes visible.
         """
         page = self.frame_page() if live() else self.page()
         when = ' loading="lazy"' if lazy else ""
@@ -121,8 +121,8 @@ def suffix_of(path: Path) -> str:
 
 
 def save_view(path: str | Path, page: Callable[[], str], figure: Callable[..., Figure], options: Mapping[str, Any]) -> Path:
-    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return its path; `options` are those of all
-    figures.
+    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return its path; `options` are those of
+    all figures.
     """
     target = Path(path)
     if suffix_of(target) == "html":

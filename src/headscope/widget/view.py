@@ -136,8 +136,8 @@ class View(Shown):
         return "" if start is None else self.model.tokenizer.decode_after(int(self.text.ids[start - 1]), self.text.ids[start:].tolist())
 
     def step(self, number: int, head: str | HeadId) -> Float[np.ndarray, "key"]:
-        """A head's attention when the model chose the token of a step, counted from 1: the weights of the token before it,
-        whose output chose it, on all tokens so far.
+        """A head's attention when the model chose the token of a step, counted from 1: the weights of the token before
+        it, whose output chose it, on all tokens so far.
         """
         start = self.text.generated_from
         steps = 0 if start is None else len(self.text) - start
@@ -174,8 +174,8 @@ class View(Shown):
         return grid(self.text, found, self.map(found), self.level or "word", self.specials or "show")
 
     def influence(self, measure: str, layer: Layer = "mean") -> Grid:
-        """Influence between words by a measure of the flow study (A, G, G*, rollout, maxflow or norms), in one layer or as
-        the mean over layers.
+        """Influence between words by a measure of the flow study (A, G, G*, rollout, maxflow or norms), in one layer or
+        as the mean over layers.
 
         Rows are the influenced words, columns the influencing ones.
         """
@@ -183,8 +183,8 @@ class View(Shown):
         return self._influence.grid(found, layer, self.level or "word", self.specials or "show")
 
     def grids(self) -> dict[str, Grid]:
-        """The contents of a figure or a list by title: the named measures and layers, or the named heads, else the first
-        three heads.
+        """The contents of a figure or a list by title: the named measures and layers, or the named heads, else the
+        first three heads.
         """
         if self.measures:
             if self._named or self._every:
@@ -210,8 +210,8 @@ class View(Shown):
         return kept if all(head in kept for head in heads) else look(self.model, self.text, heads)
 
     def figure(self, **options: Any) -> Drawing:
-        """A figure: heatmaps of influence, thumbnails of all heads, or the named heads in the style of Clark et al.'s Figure
-        5. `options` are those of all figures: `width`, `font_size`, `style`, `signature`.
+        """A figure: heatmaps of influence, thumbnails of all heads, or the named heads in the style of Clark et al.'s
+        Figure 5. `options` are those of all figures: `width`, `font_size`, `style`, `signature`.
         """
         with using(find_look(options)):
             figure = self._figure()
@@ -275,8 +275,8 @@ class View(Shown):
         return text_page(self._payload(maps, held), title_of(self.model, self.text), note)
 
     def data(self) -> dict[str, Any]:
-        """The data that the live view draws first: the text and the maps of the shown heads. It requests other maps when
-        they are chosen.
+        """The data that the live view draws first: the text and the maps of the shown heads. It requests other maps
+        when they are chosen.
         """
         maps = {head: self.map(head) for head in self._first()}
         return {"text": self._payload(maps, {"measures": offered(self.measures), "missing": {}, "held": {}})}

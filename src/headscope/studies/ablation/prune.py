@@ -63,8 +63,8 @@ def prune_model(
     corpus: Corpus | None = None,
     model: Model | ModelInMemory | None = None,
 ) -> PruneResult:
-    """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation. A given `model`
-    replaces the one that they name.
+    """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation. A given
+    `model` replaces the one that they name.
     """
     if by not in ORDERS and run is None:
         raise RunError(
@@ -177,7 +177,9 @@ def shuffled(layout: HeadLayout, seed: int) -> list[int]:
 
 
 def quantity_values(run: Path, name: str, layout: HeadLayout) -> Float64[np.ndarray, "head"]:
-    """A quantity of a run for each head, to order heads by; negated if the name begins with -, so that the highest go first."""
+    """A quantity of a run for each head, to order heads by; negated if the name begins with -, so that the highest go
+    first.
+    """
     values = by_head(Results.open_run(run), name.removeprefix("-"), layout)
     return -values if name.startswith("-") else values
 

@@ -93,7 +93,9 @@ class Trial:
         return [text for text in self.texts if not self.has_halves or group_of(text.document, 2) == 0]
 
     def testing_texts(self, texts: Sequence[Encoded]) -> list[Encoded]:
-        """The texts of the other half of the documents, on which orders are tested; all texts if there is only one half."""
+        """The texts of the other half of the documents, on which orders are tested; all texts if there is only one
+        half.
+        """
         return [text for text in texts if not self.has_halves or group_of(text.document, 2) == 1]
 
     @cached_property

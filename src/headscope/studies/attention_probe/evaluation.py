@@ -35,7 +35,9 @@ def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
 def score_probes(
     probes: Mapping[Name, Probe], tried: SentenceMaps, material: AttentionProbeData, kept: StateColumns, trees: bool = False
 ) -> None:
-    """Record which words each seed gets right, by best candidate and with `trees` by best tree, and the weights of heads."""
+    """Record which words each seed gets right, by best candidate and with `trees` by best tree, and the weights of
+    heads.
+    """
     weights = {name: HeadWeights(probe) for name, probe in probes.items() if isinstance(probe, AttentionProbe | AttentionWordsProbe)}
     gold, scored = material.gold(), material.scored()
     columns: dict[str, dict[int, np.ndarray]] = {}

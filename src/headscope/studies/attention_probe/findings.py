@@ -14,7 +14,7 @@ _WAYS = {"dep-to-head": "from the word to its governor", "head-to-dep": "from th
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """How many governors are found, how many without attention or without training, and by which heads, as sentences."""
+    """How many governors are found, also without attention or without training, and by which heads, as sentences."""
     rows = {row["probe"]: row for row in tables["summary"]}
     differences: dict[tuple[str, str], Mapping[str, Any]] = {}
     if "attention_probe_differences" in tables:

@@ -275,7 +275,7 @@ class WordsDistancesProbe(Probe):
 
 
 def distances(sizes: Int[torch.Tensor, "text"], width: int) -> Float[torch.Tensor, "text word 1+word 8"]:
-    """Distance ahead and behind in sentence lengths; whether the candidate is the word, one or two away, or the root."""
+    """Distance ahead and behind in sentence lengths; whether the candidate is the word, 1 or 2 away, or the root."""
     place = torch.arange(width, device=sizes.device)
     offset = place[None, :] - place[:, None]
     share = offset[None] / sizes[:, None, None]

@@ -29,7 +29,7 @@ _BUCKET = 16  # batches whose sentences are sorted by length together, so that l
 
 @dataclass(frozen=True)
 class AttentionRecipe:
-    """How probes are trained. `batch` is the number of sentences per step; without a `rate` each probe has its default."""
+    """How probes are trained. `batch` is the number of sentences per step; `rate` is by default that of each probe."""
 
     optimiser: Optimiser = "adam"
     rate: float | None = 0.002
@@ -150,7 +150,7 @@ def in_order(some: SentenceMaps, size: int = 32) -> list[list[int]]:
 
 
 def standard_scale(learned: SentenceMaps) -> Float[torch.Tensor, "k"]:
-    """Factors that give all maps the same deviation over pairs of words, the mean one; estimated from some sentences."""
+    """Factors that give all maps the mean deviation over pairs of words; estimated from some sentences."""
     total = square = torch.zeros(())
     n = 0
     chosen = sorted(range(len(learned.trees)), key=lambda place: learned.names[place])[:: max(1, len(learned.trees) // _SAMPLE)]

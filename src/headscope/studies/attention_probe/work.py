@@ -29,7 +29,7 @@ EACH_WORDS: dict[str, float] = {"attention-words": 14_000, "words-distances": 43
 
 
 class ProbeGroup(NamedTuple):
-    """Probes that are trained together, and what they are trained on: the model, its random control, words or nothing."""
+    """Probes that are trained together, and what they are trained on: the model, a random control, words or nothing."""
 
     number: int
     trained_on: str
@@ -80,7 +80,9 @@ class AttentionProbeWork(Work):
         return reading, (self.spec.epochs or 1) * self.spec.seeds * pairs * sum(training), tried
 
     def do(self, job: ProbeGroup) -> States:
-        """Which words the probes of a part get right, and the weights of heads; for the first part also the scored words."""
+        """Which words the probes of a part get right, and the weights of heads; for the first part also the scored
+        words.
+        """
         kept = StateColumns()
         if job.number == 0:
             for text, scored in zip(self.material.tried, self.material.scored(), strict=True):

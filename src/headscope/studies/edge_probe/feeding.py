@@ -40,8 +40,8 @@ class Laid:
 
 @dataclass(frozen=True)
 class Items:
-    """All targets of a task in some texts. `edges` are given in words of their text, whose number is in `texts`; `labels`
-    has one row per target.
+    """All targets of a task in some texts. `edges` are given in words of their text, whose number is in `texts`;
+    `labels` has one row per target.
 
     A label that is in `edges` but not in `names` has no column, because the probe could not learn it.
     """

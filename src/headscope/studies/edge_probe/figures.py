@@ -225,7 +225,7 @@ def _believed_bars(axes: Axes, rows: Table) -> None:
 
 
 def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
-    """The requested examples; by default those of the texts of --look, or one sentence for several tasks, or the first."""
+    """The requested examples; by default those of --look, or one sentence for several tasks, or the first ones."""
     rows = list(results["edge_examples"])
     if not rows:
         raise RunError("the study has no examples", "Make it with --examples 8, or name texts to show with --look")

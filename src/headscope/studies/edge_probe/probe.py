@@ -101,7 +101,7 @@ class Shape:
 
 
 class Probes:
-    """Probes with parameters [seed, probe, ...]; those of one seed start equal and differ only in the layers they see."""
+    """Probes with parameters [seed, probe, ...]; those of one seed start equal and differ only in their layers."""
 
     def __init__(self, shape: Shape, shown: Shown, seeds: list[int], device: torch.device, dtype: torch.dtype = torch.float32) -> None:
         self.shape, self.seeds = shape, seeds

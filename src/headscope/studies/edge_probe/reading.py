@@ -25,8 +25,8 @@ Read = tuple[Encoded, dict[str, list[Edge]]]
 
 @dataclass(frozen=True)
 class Texts:
-    """All texts: those to train on, then those for early stopping, those to score on, and those to show. `edges` has the
-    targets of each text by task, in words of the text.
+    """All texts: those to train on, then those for early stopping, those to score on, and those to show. `edges` has
+    the targets of each text by task, in words of the text.
     """
 
     texts: Sequence[Encoded]

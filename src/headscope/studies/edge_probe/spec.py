@@ -29,8 +29,8 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class EdgeSpec(HiddenStatesSpec):
-    """The settings of a study by edge probing. A field that is None depends on the preset or the corpus; `resolved` fills
-    it in.
+    """The settings of a study by edge probing. A field that is None depends on the preset or the corpus; `resolved`
+    fills it in.
 
     Probes are scored on `dev`, or without it on a share `test` of the documents. `look` is a corpus whose targets are
     shown one by one.
@@ -83,9 +83,7 @@ class EdgeSpec(HiddenStatesSpec):
     mix_rate: float | None = Field(None, gt=0)
     batch: int | None = Field(None, ge=1, description="texts per training step [default: 16]")
     dropout: float = Field(0.3, ge=0, lt=1)
-    checks: int | None = Field(
-        None, ge=1, description="most checks: one per epoch, or per 25 steps if an epoch is shorter [default: 10]"
-    )
+    checks: int | None = Field(None, ge=1, description="most checks: one per epoch, or per 25 steps if an epoch is shorter [default: 10]")
     examples: int = Field(8, ge=0, description="examples to show per task, whose decision changes between layers")
     searched: int = Field(1000, ge=0)
     cache_dtype: DType = "float16"

@@ -36,7 +36,7 @@ class Turn:
 
 
 def turn(beliefs: Float[np.ndarray, "layer label"], names: Sequence[str], several: bool = False) -> Turn:
-    """The clearest change of a decision from one layer to a later one; a margin of 0 or less means that there is none."""
+    """The clearest change of a decision from one layer to a later one; there is none if the margin is 0 or less."""
     belief = np.asarray(beliefs, dtype=np.float64)
     if several:
         lead: Float64[np.ndarray, "layer choice"] = np.concatenate([belief - 0.5, 0.5 - belief], axis=1)
@@ -195,7 +195,7 @@ def example_tables(every: Sequence[TaskResults], examples: int) -> tuple[Table, 
 
 
 def _sentence(every: Sequence[TaskResults], turns: Sequence[Sequence[Turn]]) -> int | None:
-    """The text in which the decisions of most tasks change, the clearest of equal ones; None if no text has two tasks."""
+    """The text in which the decisions of the most tasks change, the clearest of equal ones; None if it has only one."""
     margins: dict[int, dict[int, float]] = {}
     for task, (results, turned) in enumerate(zip(every, turns, strict=True)):
         for text, turn_of_target in zip(results.task.shown.texts, turned, strict=True):

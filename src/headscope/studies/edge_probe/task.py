@@ -193,7 +193,7 @@ def counts(
 
 
 def f1(sums: Float64[np.ndarray, "*system 3"]) -> Float64[np.ndarray, "*system"]:
-    """Micro-averaged F1 of sums of decisions; 0 if there are no true and no predicted labels, as in the paper's code."""
+    """Micro-averaged F1 of sums of decisions; 0 without any true or predicted label, as in the paper's code."""
     right, wrong, missed = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     whole = 2 * right + wrong + missed
     score: Float64[np.ndarray, "*system"] = np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1), 0.0)[()]

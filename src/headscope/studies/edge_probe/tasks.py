@@ -133,7 +133,7 @@ def _constituents(document: Document, choices: Choices) -> Iterator[Edge]:
 
 
 def _phrases(tree: PhraseNode) -> Iterator[PhraseNode]:
-    """The nodes that have nodes below them, from the top to the bottom; without recursion, because a chain can be long."""
+    """The nodes that have nodes below them, top-down; without recursion, because a chain can be long."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

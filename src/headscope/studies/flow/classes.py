@@ -79,8 +79,8 @@ class PartsOfSpeech:
             self.kept.add(f"values/{name}", values[None])
 
     def tables(self) -> dict[str, Table]:
-        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes by layer; `class_headlines`: over
-        all layers; `class_values`: the value of every sentence, class and layer, from which the others follow.
+        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes by layer; `class_headlines`:
+        over all layers; `class_values`: the value of every sentence, class and layer, from which the others follow.
         """
         means, layers, heads = [], [], []
         documents = self.kept.words("document")

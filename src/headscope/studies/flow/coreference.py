@@ -68,9 +68,9 @@ class CoreferenceFlow:
             self.kept.add(f"values/{name}", flow.T)
 
     def tables(self) -> dict[str, Table]:
-        """`coreference`: every measure, test and layer; `coreference_headline`: over all layers; `coreference_distances`:
-        the distances of the pairs, a confound; `coreference_items`: the pairs with their flow, averaged over layers;
-        `coreference_values`: their flow by layer, from which the tests follow.
+        """`coreference`: every measure, test and layer; `coreference_headline`: over all layers;
+        `coreference_distances`: the distances of the pairs, a confound; `coreference_items`: the pairs with their flow,
+        averaged over layers; `coreference_values`: their flow by layer, from which the tests follow.
         """
         layers, heads, items = [], [], []
         for name in self.kept.under("values/"):

@@ -114,8 +114,8 @@ class Influence:
         return self.flow(measure).values[measure]
 
     def grid(self, measure: Kind, layer: Layer = "mean", level: Level = "word", specials: Specials = "show") -> Grid:
-        """One layer, or the mean over layers: rows are the influenced tokens, columns the influencing ones, as in a map of
-        attention.
+        """One layer, or the mean over layers: rows are the influenced tokens, columns the influencing ones, as in a map
+        of attention.
 
         Between words it is the mean over the tokens of both, as in the flow study; a special token is its own word.
         """

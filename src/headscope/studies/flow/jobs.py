@@ -153,7 +153,9 @@ class FlowCosts:
         return block.matrices + block.exact(tokens) + (tokens * SINGULAR * block.size**3 if spec.norm == "spectral" else 0.0)
 
     def _star(self, spec: FlowSpec, block: BlockCosts | None, tokens: int, pairs: Pairs, beside: bool) -> float:
-        """The cost of G* for a text; `beside` says that G already makes the matrices of each token, so that rows are cheap."""
+        """The cost of G* for a text; `beside` says that G already makes the matrices of each token, so that rows are
+        cheap.
+        """
         back = spec.norm in ("sum", "mean")
         rows = tokens * (self.layers + 1) / 2 if back else len(pairs.sources) * _vectors(spec, self.weights)
         if block is None:
@@ -166,7 +168,7 @@ class FlowCosts:
 
 
 def _vectors(spec: FlowSpec, weights: float) -> int:
-    """The number of vectors that are multiplied with a Jacobian; if exact, one per feature, estimated from the weights."""
+    """The number of vectors to multiply with a Jacobian; if exact, one per feature, estimated from the weights."""
     if spec.norm in ("sum", "mean"):
         return 1
     return spec.probes if spec.norm in ("frobenius", None) and spec.method != "exact" else round((weights / 12) ** 0.5)

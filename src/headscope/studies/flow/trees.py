@@ -87,7 +87,7 @@ class TreeDistances:
         variants: Sequence[Variant] = VARIANTS,
         chosen: bool = False,
     ) -> list[dict[str, object]]:
-        """Rows of these variants, methods and layers; with `chosen` also the layer that is best on the other documents."""
+        """Rows of these variants, methods and layers; with `chosen` also the layer that is best on other documents."""
         units, layers = self.kept.words("unit"), values.shape[3]
         if chosen:
             values = np.concatenate([values, held_out(values, units)[..., None]], -1)

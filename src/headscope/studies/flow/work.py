@@ -148,7 +148,7 @@ class FlowParts:
         return {name: part.kept.state for name, part in self._all().items()}
 
     def tables(self) -> dict[str, Table]:
-        """The tables of all parts, named `flow_...` because runs have tables of coreference as well, and a `summary`."""
+        """A `summary`, and the tables of all parts, named `flow_...` because runs have tables of coreference, too."""
         made = {name: table for part in self._all().values() for name, table in part.tables().items()}
         return {"summary": summary(made), **{f"flow_{name}": table for name, table in made.items()}}
 

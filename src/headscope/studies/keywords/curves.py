@@ -29,7 +29,7 @@ def by_threshold(logits: Float64[np.ndarray, "word"], words: Words) -> Float64[n
 
 
 def by_heads(learnt_from: Words, held: Words, penalty: float, tuning: Bool[np.ndarray, "text"]) -> Float64[np.ndarray, "text size level 3"]:
-    """What is found with a regression on the best heads alone, by their number; thresholds are tuned for each number."""
+    """What is found with a regression on the best heads, by their number; thresholds are tuned for each number."""
     rest, tried = tuning_parts(learnt_from, tuning)
     first, second = ranking(learnt_from, penalty), ranking(rest, penalty)
     steps = []

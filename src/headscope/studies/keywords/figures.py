@@ -52,7 +52,7 @@ def heads(results: Results, kind: str | None = None) -> Drawing:
 
 
 def losses(results: Results, kind: str | None = None) -> Drawing:
-    """The heads of lowest cross-entropy with intervals, and the cross-entropy if only the share of keywords is known."""
+    """The heads of lowest cross-entropy with intervals, and the cross-entropy with only the share of keywords."""
     if "keywords_ranking" not in results:
         raise RunError("the study has no keywords_ranking: an earlier version made it", "Make it again with headscope probe keywords")
     best = list(results["keywords_ranking"].head(_RANKED))

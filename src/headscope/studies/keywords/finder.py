@@ -142,7 +142,7 @@ class Finder:
             spare = 2 * spare + 1
 
     def find(self, text: str | Document, progress: Progress | None = None) -> KeywordResult:
-        """The keywords and key phrases of a text. A text longer than `length` is read in windows that overlap by half."""
+        """The keywords and phrases of a text. A text longer than `length` is read in windows that overlap by half."""
         document = plain(text)
         words = document.words
         if not words:
@@ -179,7 +179,7 @@ class Finder:
 
 
 def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds: int = 5, progress: Progress | None = None) -> Finder:
-    """A finder from all heads of a model, learnt from a corpus with keyphrases, and cross-validated on its documents."""
+    """A finder from all heads of a model, learnt from a corpus with keyphrases, and cross-validated on it."""
     spec = validated(KeywordSpec, {"folds": folds, "corpus": name})
     texts = texts_with_keyphrases(Corpus.of(map(plain, corpus or read(SAMPLER))), model, spec, None, Counts())
     words = read_words(model, texts, spec.source, progress=progress)

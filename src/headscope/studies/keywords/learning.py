@@ -169,7 +169,7 @@ def threshold(scores: Float64[np.ndarray, "word"], words: Words, level: Level, m
 
 
 def counts(scores: Float64[np.ndarray, "word"], words: Words, level: Level, cut: float) -> Float64[np.ndarray, "text 3"]:
-    """True positives, false positives and false negatives of each text at this threshold; neighbours form one phrase."""
+    """True positives, false positives and false negatives of each text at a threshold; neighbours form one phrase."""
     taken: Int64[np.ndarray, "word"] = (scores >= cut).astype(np.int64)
     return KeyphraseF1(level).counted(taken, words.kinds, words.text_of, len(words.texts))
 

@@ -54,7 +54,7 @@ def phrases(document: Document, weights: Float64[np.ndarray, "word"], cut: float
 
 
 def runs(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -> Iterator[tuple[int, int]]:
-    """Runs [start, end) of words within a sentence, without punctuation, all of at least `cut`, trimmed at both ends."""
+    """Runs [start, end) of words within a sentence, without punctuation, of at least `cut`, trimmed at both ends."""
     forms = [word.form for word in document.words]
     taken = [bool(weight >= cut) and any(map(str.isalnum, form)) for weight, form in zip(weights, forms, strict=True)]
     begins = 0

@@ -91,9 +91,9 @@ def curve_table(
 
 
 def ranking_table(heads: Table) -> Table:
-    """`keywords_ranking`: heads by the cross-entropy of a regression on one head, the lowest first, on held-out documents
-    and in nats per word; and what it saves compared with `constant`, the cross-entropy if only the share of keywords
-    is known.
+    """`keywords_ranking`: heads by the cross-entropy of a regression on one head, the lowest first, on held-out
+    documents and in nats per word; and what it saves compared with `constant`, the cross-entropy if only the share of
+    keywords is known.
     """
     rows = sorted(heads, key=lambda row: (row["loss"], row["layer"], row["head"], row["received"]))
     columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))}

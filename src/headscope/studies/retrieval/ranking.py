@@ -18,7 +18,7 @@ SIZES = (5, 10, 20, 50, 100)  # documents of a draw
 
 
 class Overlap(NamedTuple):
-    """The share of the first k heads that are the same on resampled documents: the mean and the range of 95 % of draws."""
+    """The share of the first k heads that stay the same on resampled documents: its mean and 95 % of the draws."""
 
     k: int
     resampled: str

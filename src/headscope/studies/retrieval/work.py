@@ -128,7 +128,8 @@ class RetrievalWork(Work):
             kept.add(f"chance/{decoding}", [chance(sample, ids)])
 
     def _answer(self, sample: RetrievalSample, cuts: Sequence[Sequence[HeadId]]) -> Float64[np.ndarray, "cut 2"]:
-        """The loss of the right answer per token without each set of heads, and whether greedy decoding gives the answer.
+        """The loss of the right answer per token without each set of heads, and whether greedy decoding gives the
+        answer.
 
         It does if every token of the answer is the most probable one after those before it, so one pass is enough.
         """

@@ -29,7 +29,9 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen` ones."""
+    """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen`
+    ones.
+    """
 
     parts: tuple[tuple[str, HiddenStates], ...]
     device: torch.device

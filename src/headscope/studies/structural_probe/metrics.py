@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Replicates = Float64[np.ndarray, "replicate probe"]
 
 METRICS = ("UUAS", "DSpr", "Root%", "NSpr")
-# Per sentence: edges found and all edges; the sum of the correlations of words' distances, and their number; whether the
-# root was found and whether it counts; the correlation of depths, and whether it is defined; words.
+# Per sentence: edges found and all edges; the sum of the correlations of words' distances, and their number; whether
+# the root was found and whether it counts; the correlation of depths, and whether it is defined; words.
 COLUMNS = ("found", "edges", "distances", "rows", "right", "asked", "depths", "defined", "words")
 LENGTHS = range(5, 51)  # words of the sentences whose correlations count
 _PLACE = {name: place for place, name in enumerate(COLUMNS)}
@@ -36,7 +36,7 @@ class Scored:
     seed: int = 0
 
     def of(self, metric: str) -> Replicates:
-        """A metric of each probe, on all documents and in each replicate; UUAS and Root% are shares, not percentages."""
+        """A metric of each probe, on all documents and in each replicate; UUAS and Root% are shares, not percent."""
         if metric == "UUAS":
             return _ratio(*(self._summed(name) for name in ("found", "edges")))
         if metric == "Root%":

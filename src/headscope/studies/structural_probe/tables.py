@@ -31,7 +31,9 @@ class Tables:
         return Table.from_rows(rows, COLUMNS)
 
     def training(self, *sweeps: str) -> Table:
-        """How each probe was trained: its least mean loss on held-out sentences, the epoch of it, and the number of epochs."""
+        """How each probe was trained: its least mean loss on held-out sentences, the epoch of it, and the number of
+        epochs.
+        """
         rows = []
         for sweep in sweeps:
             for number, (source, layer, rank, seed) in enumerate(self._probes(sweep) if self._trained(sweep) else ()):

@@ -25,10 +25,11 @@ PUNCT: dict[Punct, Callable[[Word], bool]] = {"tag": is_punctuation, "ptb": lamb
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The tree of a sentence. Punctuation is used in training, but not in spanning trees and in the search for the root.
+    """The tree of a sentence. Punctuation is used in training, but not in spanning trees and in the search for the
+    root.
 
-    `edges` are those of the minimum spanning tree of `distances` over the words that are `scored`; if a word depends
-    on punctuation, not all of them are arcs.
+    `edges` are those of the minimum spanning tree of `distances` over the words that are `scored`; if a word depends on
+    punctuation, not all of them are arcs.
     """
 
     depths: Int64[np.ndarray, "word"]
@@ -51,7 +52,7 @@ def tree_of(text: Encoded, punct: Punct = "tag") -> Tree | None:
 
 
 def ancestors(heads: Sequence[int]) -> Bool[np.ndarray, "word word"] | None:
-    """True at [i, j] if j is i or governs it, directly or indirectly. None if the heads are not a tree with one root."""
+    """True at [i, j] if j is i or governs it, directly or not. None if the heads are not a tree with one root."""
     if NONE in heads or list(heads).count(ROOT) != 1:
         return None
     above: Bool[np.ndarray, "word word"] = np.zeros((len(heads), len(heads)), dtype=bool)
@@ -66,7 +67,7 @@ def ancestors(heads: Sequence[int]) -> Bool[np.ndarray, "word word"] | None:
 
 
 def smallest_tree(distances: Float[np.ndarray, "word word"], words: Sequence[int]) -> Iterable[Edge]:
-    """The edges of the minimum spanning tree over some words (Kruskal); among equal distances the first pair is taken."""
+    """The edges of the minimum spanning tree over some words (Kruskal); of equal distances the first pair is taken."""
     pairs = [(first, second) for place, first in enumerate(words) for second in words[place + 1 :]]
     group = {word: word for word in words}
 

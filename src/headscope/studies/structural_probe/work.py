@@ -1,4 +1,4 @@
-"""The work of a structural probe: states are read once, and the probes of all layers are trained and scored together."""
+"""The work of a structural probe: states are read once, and the probes of all layers are trained together."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ def _plane(axes: Axes, twins: Twins, points: Float64[np.ndarray, "head 2"]) -> N
 
 
 def _layers(axes: Axes, bar: Axes, twins: Twins) -> None:
-    """Draw one row per layer of `a` and one column per layer of `b`. A dot marks the nearest layer of `b` in each row, a
-    ring the nearest layer of `a` in each column.
+    """Draw one row per layer of `a` and one column per layer of `b`. A dot marks the nearest layer of `b` in each row,
+    a ring the nearest layer of `a` in each column.
     """
     from matplotlib.figure import Figure
 

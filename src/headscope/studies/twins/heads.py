@@ -67,8 +67,8 @@ class Heads:
 
 
 class Nearest(NamedTuple):
-    """On the data and in every replicate: the distance of each head of one model to its twin in the other, the number of
-    the twin, and the distance to the nearest other head of its model.
+    """On the data and in every replicate: the distance of each head of one model to its twin in the other, the number
+    of the twin, and the distance to the nearest other head of its model.
     """
 
     twin: Float64[np.ndarray, "replicate+1 head"]

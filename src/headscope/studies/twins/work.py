@@ -178,7 +178,7 @@ def _path(name: str) -> str:
 
 
 def _kinds(models: tuple[Model, Model], asked: tuple[Kind, ...] | None) -> tuple[Kind, Kind]:
-    """The requested kinds of self-attention, or those with the most heads; not cross-attention, which joins two texts."""
+    """The requested kinds of self-attention, or those with the most heads; never cross-attention."""
     kinds: list[Kind] = []
     for model, wanted in zip(models, (asked[0], asked[-1]) if asked is not None else (None, None), strict=True):
         heads: dict[Kind, int] = {name: number for name, number in model.layout.heads().items() if name != "cross"}
