@@ -102,7 +102,8 @@ def test_sentences_by_hand() -> None:
         {"order": ["importance", "random 1", "random 2"], "share": [0.4, 0.1, 0.2], "base": [1.0] * 3, "tolerance": [0.01] * 3}
     )
     assert sentences({"prunable": prunable}, "accuracy") == [
-        "Share of heads that can be removed before accuracy is worse by 1% of its value: 40% in order of importance, 15% in random order."
+        "Share of heads that can be removed before accuracy is worse by more than 1% of its value: 40% in order of importance, "
+        "15% in random order."
     ]
 
 

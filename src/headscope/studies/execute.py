@@ -100,7 +100,7 @@ def require_length(model: Model, spec: StudySpec) -> None:
     """Raise an error if the longest text is longer than the model can read."""
     if model.max_length is not None and spec.max_length > model.max_length:
         remedy = f"Use --max-length {model.max_length}"
-        raise RunError(f"max_length is {spec.max_length}, but {spec.model} reads at most {model.max_length} tokens", remedy)
+        raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
 
 
 def _read(spec: StudySpec, name: str) -> Corpus | None:
