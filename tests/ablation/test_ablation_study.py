@@ -349,7 +349,7 @@ def test_translations(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     for settings, message in (
-        ({"score": "accuracy"}, "has no accuracy. Use one of loss, masked_accuracy, perplexity"),
+        ({"score": "accuracy"}, "cannot be scored by accuracy. Use one of loss, masked_accuracy, perplexity"),
         ({"max_length": 4000}, "max_length is 4000"),
     ):
         with pytest.raises(RunError, match=message):

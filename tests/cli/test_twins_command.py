@@ -37,7 +37,7 @@ def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     options: list[str | int] = ["--max-length", 60, "--limit", 6, "--replicates", 5, "--epsilon", "0.03", "--epsilon", "0.2", "--pairs", 2]
     text = call(small, small, *options, "-o", folder)
-    first = text.index("8 heads of small (a) and 8 of small (b), encoder attention between words, ")
+    first = text.index("8 heads of small (a) and 8 of small (b) are compared")
     lines = text[first:].splitlines()
     assert re.match(r"A head of small \(a\) is 0\.000 from its twin in small \(b\), on average and 0\.\d+ from its nearest", lines[1])
     assert lines[2].startswith("Share of heads of small (a) with a twin in small (b): 100 % at a distance below 0.03 (small (a) ")

@@ -90,7 +90,8 @@ def test_sentences_by_hand() -> None:
     )  # fmt: skip
     harmed, helped = sentences({"ablation": ablation}, "loss")
     assert harmed == "For 1 of 3 heads, loss is worse when the head alone is switched off (p < 0.01): 1-1 (+0.25)."
-    assert helped == "For one other head it is better (p < 0.01). Corrected for 3 tests (Holm), 2 heads make a difference (p < .05)."
+    corrected = "After Holm's correction for 3 tests, the change is significant for 2 of 3 heads (p < .05)."
+    assert helped == f"For one other head, loss is better (p < 0.01). {corrected}"
     assert "1-2 (-0.5)" in sentences({"ablation": ablation}, "accuracy")[0]
     nothing = {"p": [math.nan] * 3, "p_holm": [math.nan] * 3, "documents": [2] * 3}
     untested = Table.of({name: ablation[name] for name in ablation.columns} | nothing)
@@ -101,7 +102,8 @@ def test_sentences_by_hand() -> None:
         {"order": ["importance", "random 1", "random 2"], "share": [0.4, 0.1, 0.2], "base": [1.0] * 3, "tolerance": [0.01] * 3}
     )
     assert sentences({"prunable": prunable}, "accuracy") == [
-        "Share of heads that can be removed before accuracy is worse by 1% of its value: 40% in order of importance, 15% in random order."
+        "Share of heads that can be removed before accuracy is worse by more than 1% of its value: 40% in order of importance, "
+        "15% in random order."
     ]
 
 

@@ -90,7 +90,7 @@ def test_the_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*command, *options, "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert "attention-words" in done.output
-    assert "With weights that depend on the two words it finds 100.0 %" in done.output
+    assert "With weights that depend on the two words, it finds 100.0 %" in done.output
     assert "66.7% of the words of the test sentences have a vector in v.txt" in done.output
     summary = {row["probe"]: row for row in hs.open_study(out)["summary"]}
     assert summary["attention-words"]["uas"] == 1  # three words, seen again and again

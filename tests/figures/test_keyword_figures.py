@@ -35,7 +35,7 @@ def test_figures_say_what_they_show(study: Results, name: str) -> None:
     drawn = render(draw(name, study), "svg").decode()
     told = {
         "keywords": ["words of keyphrases"],
-        "keyword_losses": ["Cross-entropy on other documents (nats per word)", "Saved beside the share of keywords alone"],
+        "keyword_losses": ["Cross-entropy on other documents (nats per word)", "Saved compared with the share of keywords alone"],
         "keyword_curves": ["Threshold", "Heads kept", "F1 on other documents", "F1 of words", "F1 of phrases"],
         "keyword_scores": ["F1 of phrases"],
     }

@@ -99,7 +99,7 @@ def test_a_decoder_s_page_speaks_of_what_it_has(mini_decoder: Model) -> None:
     assert "High attention to the first token, whatever the text says" in html
     assert "<b>first token</b><br>0.99</a>" in html, "a cell of the grid"
     assert "8-8 is head 8 of layer 8" in html
-    assert "of a word and its governor the later one attends" in html
+    assert "only the later one of a word and its governor can attend" in html
     assert "gives more than half of its attention to a sink: first token or punctuation (measure tokens)" in html
     random = small("gpt2", "gpt2")
     unopened = body(hs.run(random, "sampler", ["positions", "tokens"], limit=4, replicates=0, max_length=60).results)

@@ -83,7 +83,8 @@ def test_everything_is_written(found: TwinHeads, tmp_path: Path) -> None:
 
 
 def test_what_it_prints(found: TwinHeads) -> None:
-    assert str(found).startswith("12 heads of large and 6 of little, encoder attention between words, 8 rows of 4 texts of 2 documents")
+    compared = "12 heads of large and 6 of little are compared: encoder attention between words"
+    assert str(found).startswith(f"{compared}, 8 rows of 4 texts of 2 documents")
     assert str(found).endswith(found.signature)
 
 

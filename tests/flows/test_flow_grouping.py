@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_said() -> None:
         to_words(np.zeros((1, 2, 2)), [0, 1], 2, "max")  # type: ignore[arg-type]
     with pytest.raises(MeasureError, match="does not fit 3 tokens"):
         to_words(np.zeros((1, 2, 2)), [0, 1, 2], 3)
-    with pytest.raises(MeasureError, match="matrix G is of shape"):
+    with pytest.raises(MeasureError, match="matrix G has the shape"):
         checked({"A": np.zeros((2, 3, 3)), "G": np.zeros((2, 3, 4))}, 3)
     with pytest.raises(MeasureError, match="numbers of layers: 1 and 2"):
         checked({"A": np.zeros((2, 3, 3)), "G": np.zeros((1, 3, 3))}, 3)

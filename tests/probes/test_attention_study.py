@@ -296,13 +296,14 @@ def test_sentences_by_hand() -> None:
         "attention_probe_heads": Table.of(heads),
     }
     assert sentences(tables) == [
-        "A weighted sum of all heads finds the governor of 60.0 % of the words (published: 61 %).",
-        "With weights that depend on the two words it finds 75.0 % (published: 77 %); the words and their distances without attention find "
-        "50.0 %.",
+        "A weighted sum of all heads finds the governor of 60.0 % of the words (Clark et al. 2019: 61 %).",
+        "With weights that depend on the two words, it finds 75.0 % (Clark et al. 2019: 77 %); the words and their distances without "
+        "attention find 50.0 %.",
         "The same probe on a model with random weights finds 20.0 %: training, not the architecture, accounts for 55.0 points "
         "[50.0, 60.0].",
         "Attention adds 25.0 points [20.0, 30.0] to words and distances: attention holds syntax that words and distances do not.",
-        "The heads that pull most towards the governor (probe attention) are 8-10, 3-1, from the word to its governor.",
+        "The heads that pull most towards the governor (probe attention) are 8-10, 3-1, with their attention from the word to its "
+        "governor.",
     ]
 
 

@@ -206,7 +206,7 @@ def test_studies_are_joined_in_the_order_of_their_layers(edge_study: hs.StudyRes
         with pytest.raises(RunError, match=match):
             joined(wrong)
     REGISTRY["edge_probe"].refuse_rerun(edge_study.results)
-    with pytest.raises(RunError, match=r"all was joined of several studies. Rerun those, each in its own folder"):
+    with pytest.raises(RunError, match=r"all was joined from several studies. Rerun those, each in its own folder"):
         REGISTRY["edge_probe"].refuse_rerun(opened.results)
 
 

@@ -182,7 +182,7 @@ def test_edges_of_a_text_by_its_own_words() -> None:
     assert inside([Edge("t", ("empty",), (2, 2))], range(7)) == []
 
 
-@pytest.mark.parametrize(("choice", "problem"), [({"tags": "x"}, "unknown tags 'x'. Take one of auto"), ({"apart": -1}, "-1 sentences")])
+@pytest.mark.parametrize(("choice", "problem"), [({"tags": "x"}, "unknown tags 'x'. Use one of auto"), ({"apart": -1}, "-1 sentences")])
 def test_choices_that_there_are_not(choice: dict[str, Any], problem: str) -> None:
     with pytest.raises(HeadscopeError, match=problem):
         Choices(**choice)

@@ -117,7 +117,7 @@ def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results
     svg = render(draw("structural_trees", whole, quantity="2,1"), "svg").decode()
     assert svg.index(f"2. {names[1]}") < svg.index(f"1. {names[0]}")
     for wrong in ("0", "x", "1,99", ""):
-        with pytest.raises(RunError, match="names no sentences"):
+        with pytest.raises(RunError, match="does not name sentences"):
             draw("structural_trees", whole, quantity=wrong)
 
 
@@ -127,7 +127,7 @@ def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
     documents = [{text.document for text in part.texts} for part in (parts.train, parts.held_out, parts.test)]
     assert [len(some) for some in documents] == [13, 1, 4]
     assert not documents[0] & documents[1] | documents[0] & documents[2] | documents[1] & documents[2]
-    assert parts.notes[0] == "scored on 4 of 18 documents of the corpus itself, since there is no --dev"
+    assert parts.notes[0] == "scored on 4 of 18 documents of the corpus itself, because there is no --dev"
     moved = material(tiny, Corpus.of(reversed(list(few))), None, spec)
     assert {text.id for text in moved.test.texts} == {text.id for text in parts.test.texts}
     released = material(tiny, few, few, resolved(few, preset="reference"))

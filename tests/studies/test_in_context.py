@@ -150,9 +150,9 @@ def test_random_weights_learn_nothing_in_context() -> None:
         ({"chosen_on": "repeats:50"}, "sequence_1/1 is in --corpus and in --chosen-on", "repeats:50@1"),
         ({"corpus": "sampler", "max_length": 512}, "the longest has 463", "--max-length 256"),
         ({"model": "mini"}, "does not predict each next token", "mini-decoder"),
-        ({"heads": 64}, "64 heads are to be switched off, but mini-decoder has 64", "fewer --heads"),
-        ({"early": 60, "late": 50}, "the early token, 60, should be before the late one, 50", None),
-        ({"heads": 0}, "name numbers of heads, from 1", None),
+        ({"heads": 64}, "64 heads are to be switched off, but mini-decoder has 64", "smaller numbers with --heads"),
+        ({"early": 60, "late": 50}, "the early token, 60, must be before the late token, 50", None),
+        ({"heads": 0}, "numbers of heads begin with 1", None),
     ],
 )
 def test_what_cannot_be_studied(settings: dict[str, object], problem: str, remedy: str | None, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ const PAIRS: Record<Kind, string> = { encoder: "a pair in one input", decoder: "
 
 /** What each box is for. */
 function labels(mode: Mode, kind: Kind): [first: string, second: string] {
-  if (mode === "compare") return ["first text", "second text, which differs in a word or a few"];
+  if (mode === "compare") return ["first text", "second text, which differs in one or a few words"];
   if (mode === "one") return ["text", ""];
   return kind === "encoder-decoder" ? ["source: what the encoder reads", "target: what the decoder reads"] : ["first sentence of the pair", "second sentence of the pair"];
 }

@@ -39,7 +39,7 @@ export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (he
   return (
     <Frame
       name={`best-${contest.measure}`}
-      caption={`The best head of each label and the ${contest.rule}${withIntervals(rows.map(({ low }) => low))}, n = ${most.toLocaleString("en")} ${contest.counted}. ${contest.fair ? "Each half of the documents scores what was best on the other half; two heads are named where the halves disagree." : "Heads and rules are scored on the documents they were chosen on, so the scores are biased high (selection bias)."}`}
+      caption={`The best head of each label and the ${contest.rule}${withIntervals(rows.map(({ low }) => low))}, n = ${most.toLocaleString("en")} ${contest.counted}. ${contest.fair ? "Heads and rules are chosen on one half of the documents and scored on the other, and vice versa; two heads are named if the halves disagree." : "Heads and rules are scored on the documents they were chosen on, so the scores are biased high (selection bias)."}`}
       signature={run.signature}
       csv={() => csvFile([...COLUMNS], contest.rows.map((row) => COLUMNS.map((column) => row[column])))}
     >

@@ -116,14 +116,14 @@ function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.El
     [labels, at, head],
   );
   if (!labels.length) return null;
-  if (!shown.length) return <div><h3 class="hs-title">Best at</h3><p class="hs-about">In no label above the rule.</p></div>;
+  if (!shown.length) return <div><h3 class="hs-title">Best at</h3><p class="hs-about">For no label above the rule.</p></div>;
   const sizes = shown.map((quantity) => quantity.n[at] ?? 0);
-  const which = above.length > shown.length ? `The ${shown.length} labels in which head ${head.name} is furthest above the rule, of ${above.length} in which it is above and ${labels.length} in all` : `The ${shown.length} of ${labels.length} labels in which head ${head.name} is above the rule`;
+  const which = above.length > shown.length ? `The ${shown.length} labels for which head ${head.name} is furthest above the rule, of ${above.length} for which it is above it and ${labels.length} in all` : `The ${shown.length} of ${labels.length} labels for which head ${head.name} is above the rule`;
   return (
     <Frame
       name={`head-${head.name}-labels`}
       title="Best at"
-      caption={`${which}, each in its better direction${withIntervals(shown.map(({ low }) => low[at] ?? null))}; n = ${Math.min(...sizes).toLocaleString("en")} to ${Math.max(...sizes).toLocaleString("en")}. Picked and scored on the same documents.`}
+      caption={`${which}, each in its better direction${withIntervals(shown.map(({ low }) => low[at] ?? null))}; n = ${Math.min(...sizes).toLocaleString("en")} to ${Math.max(...sizes).toLocaleString("en")}. Chosen and scored on the same documents.`}
       signature={run.signature}
       brief
       csv={() => rows(labels, at, head)}

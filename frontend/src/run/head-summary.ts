@@ -35,7 +35,7 @@ function surface(run: Run, at: number): string {
   const value = most.value[at]!, even = most.baseline[at]!;
   const entropy = run.quantities.find((q) => q.name === "entropy" && lift(q, at) !== null);
   const broad = entropy && run.types?.labels.some(({ head, type }) => head === at && type === "broad") ? `attends broadly (entropy ${show(entropy.value[at])}, even attention ${show(entropy.baseline[at])}); ` : "";
-  if (value <= even) return `${broad}gives nothing that was asked about more than even attention would`;
+  if (value <= even) return `${broad}gives no measured target more than even attention would`;
   return `${broad}gives ${percent(value)} of its attention ${target(most)} (even attention: ${percent(even)})`;
 }
 
@@ -45,7 +45,7 @@ function skill(run: Run, at: number, measure: string): string {
   const rule = labels[0] ? ruleOf(run, labels[0]) : "";
   const best = labels.find((quantity) => clearlyAbove(quantity, at));
   if (!labels.length) return "";
-  if (!best) return `in ${measure}, not clearly above the ${rule} for any of ${labels.length} labels`;
+  if (!best) return `in ${measure}, not significantly above the ${rule} for any of ${labels.length} labels`;
   return `best at ${inWords(best.name)}: ${valueAndInterval(best.value[at], best.low[at], best.high[at]).replaceAll(" ", "\u00a0")}, ${rule} ${show(best.baseline[at])}`;
 }
 

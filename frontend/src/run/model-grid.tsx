@@ -76,7 +76,7 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
 
   const filter = filterWords(run, heads, passes, quantity, state, above);
   const what = pictures
-    ? `Attention of every head of ${run.model} on one text (n = 1): a row a query, a column a key, coloured by the square root of the weight.`
+    ? `Attention of every head of ${run.model} on one text (n = 1): one row per query, one column per key, coloured by the square root of the weight.`
     : `Every head of ${run.model}${slice ? ` on documents of ${run.slices!.by} ${slice.name}` : ""}${quantity ? `, ${titled(quantity)}; ${sampleSize(run, quantity)}.${above ? ` Colours show how far heads are above ${ruleOf(run, quantity)}.` : ""}` : "."}`;
   return (
     <Frame

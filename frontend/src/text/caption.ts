@@ -38,7 +38,7 @@ export function captionOf(shown: Shown): string {
   const parts = [`Attention of ${heads}, ${between}`];
   if (text.window) parts.push(`tokens ${text.window[0] + 1}–${text.window[0] + text.source.tokens.length} of ${text.window[1]}`);
   if (choice.specials === "hide") parts.push("special tokens hidden");
-  if (choice.specials === "renormalise") parts.push("special tokens hidden and rows divided by what is left of them");
+  if (choice.specials === "renormalise") parts.push("special tokens hidden and rows renormalised to 1");
   const own = rows.filter((position) => position.generated).length;
   if (own) parts.push(`${shown.view === "lines" ? "shaded" : "underlined"}: ${plural(own, level)} that the model wrote`);
   if (shown.step) parts.push(`${shown.step}, by the row of the ${level} before it`);

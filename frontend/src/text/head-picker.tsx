@@ -24,7 +24,7 @@ export function addHeads(shown: readonly string[], added: readonly string[]): { 
   const kind = kindOf(added[0] ?? shown[0] ?? "");
   const same = [...new Set([...shown, ...added])].filter((head) => kindOf(head) === kind);
   const notes = [];
-  if ([...shown, ...added].some((head) => kindOf(head) !== kind)) notes.push(`Only heads with the same rows and columns can be laid over one another: these attend ${AMONG[kind ?? "encoder"]}.`);
+  if ([...shown, ...added].some((head) => kindOf(head) !== kind)) notes.push(`Only heads with the same rows and columns can be shown together: these attend ${AMONG[kind ?? "encoder"]}.`);
   if (same.length > SERIES.length) notes.push(`At most ${SERIES.length} heads at once: there are no more colours.`);
   return { heads: same.slice(0, SERIES.length), note: notes.join(" ") };
 }

@@ -82,7 +82,7 @@ export function InfluenceView(props: TextViewProps & { influence: InfluenceData;
 function captionOf(grid: Grid, measure: string, about: string, which: string, choice: TextViewProps["choice"], over: boolean, note: string, red: string): string {
   const parts = [`Influence by ${measure} (${about}), ${which}, between ${counted(grid.rows, choice.level)}`];
   if (choice.specials === "hide") parts.push("special tokens hidden");
-  if (choice.specials === "renormalise") parts.push("special tokens hidden and rows divided by what is left of them");
+  if (choice.specials === "renormalise") parts.push("special tokens hidden and rows renormalised to 1");
   if (red) parts.push(`in red: ${red}`);
   const top = over ? ` The scale ends at the highest value off the diagonal, ${show(influence(grid, measure).most)}.` : "";
   return `${parts.join("; ")}. Rows are influenced by columns.${top}${note ? ` ${note}.` : ""}`;

@@ -47,7 +47,7 @@ export function ModelView(props: Pick<TextViewProps, "data" | "source" | "choice
     [sites, heads, held, pictures, style, selected, known],
   );
   const sample = plainText(text);
-  const way = style === "lines" ? "on the left what attends, on the right what is attended to, and lines as strong as the weights" : "one row per query, one column per key, coloured by the square root of the weight";
+  const way = style === "lines" ? "attending positions on the left, positions attended to on the right; the stronger a line, the higher the weight" : "one row per query, one column per key, coloured by the square root of the weight";
   return (
     <Frame
       name={`heads-${text.id}`}

@@ -1,1 +1,1 @@
-"""Comparisons: differences of runs and of studies, heads that are alike, and identical reruns."""
+"""Comparisons: differences of runs and of studies, similar heads, and identical reruns."""

@@ -1,4 +1,4 @@
-"""Which heads of a run are alike: the distances between them, and what can be made of these (Clark et al. §6).
+"""Which heads of a run are similar: the distances between them, their groups and their points (Clark et al. §6).
 
 Distances are mean Jensen-Shannon divergences in nats; their square roots, which `sqrt` takes, are a metric.
 """
@@ -33,7 +33,7 @@ _REDUNDANT = "redundant_"
 
 
 class Redundant(NamedTuple):
-    """The heads that have another one closer than `epsilon`, and the sets of them that are linked so."""
+    """The heads that have another head closer than `epsilon`, and the sets of heads that are linked in this way."""
 
     epsilon: float
     heads: tuple[HeadId, ...]
@@ -47,13 +47,13 @@ class Alike:
     kind: Kind
     heads: tuple[HeadId, ...]
     distances: Float64[np.ndarray, "head head"]
-    n: int  # rows of attention that the distances are a mean over
-    behaviours: tuple[tuple[str, ...], ...]  # the most telling first
+    n: int  # rows of attention over which distances are means
+    behaviours: tuple[tuple[str, ...], ...]  # the most specific first
     signature: str
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One label a head, "" for none."""
+        """One label per head, "" for none."""
         return tuple(next(iter(labels), "") for labels in self.behaviours)
 
     def embed(self, method: Method = "metric", sqrt: bool = False, seed: int = 0) -> Embedding:
@@ -61,19 +61,19 @@ class Alike:
         return embed(self.distances, method, sqrt=sqrt, seed=seed)
 
     def groups(self, number: int | None = None, linkage: Linkage = "average", sqrt: bool = False, most: int = MOST) -> Grouping:
-        """The heads in so many groups, or in as many of 2 to `most` as have the highest mean silhouette."""
+        """The heads in `number` groups, or in the number from 2 to `most` with the highest mean silhouette."""
         if number is not None and not 1 <= number <= len(self.heads):
             raise RunError(f"{len(self.heads)} heads cannot be in {number} groups", f"Use 1 to {len(self.heads)} groups")
         return group(np.sqrt(self.distances) if sqrt else self.distances, number, linkage, most)
 
     def neighbours(self, head: HeadId | str, count: int = 5) -> list[tuple[HeadId, float]]:
-        """The heads that are closest to one, the closest first, with their distances."""
+        """The heads that are closest to a head, the closest first, with their distances."""
         place = self.place(head)
         order = [other for other in np.argsort(self.distances[place], kind="stable").tolist() if other != place]
         return [(self.heads[other], float(self.distances[place, other])) for other in order[:count]]
 
     def place(self, head: HeadId | str) -> int:
-        """Where a head is among `heads`; one that is named without its kind is of this kind."""
+        """The place of a head among `heads`; a name without a kind is of this kind."""
         try:
             wanted = HeadId.parse(head, self.kind) if isinstance(head, str) else head
         except ValueError as error:
@@ -83,7 +83,7 @@ class Alike:
         return self.heads.index(wanted)
 
     def redundant(self, epsilon: float) -> Redundant:
-        """The heads that another one could stand in for, if what differs by less than `epsilon` is the same."""
+        """The heads that another head could replace, if heads that differ by less than `epsilon` count as the same."""
         from scipy.sparse.csgraph import connected_components
 
         close = (self.distances < epsilon) & ~np.eye(len(self.heads), dtype=bool)
@@ -92,7 +92,7 @@ class Alike:
         members: dict[int, list[HeadId]] = {}
         for place in places:
             members.setdefault(int(component[place]), []).append(self.heads[place])
-        sets = sorted(map(tuple, members.values()), key=len, reverse=True)  # of equally large ones that of the earliest head first
+        sets = sorted(map(tuple, members.values()), key=len, reverse=True)  # equally large ones by their first head
         return Redundant(epsilon, tuple(self.heads[place] for place in places), tuple(sets))
 
     def table(
@@ -104,8 +104,8 @@ class Alike:
         linkage: Linkage = "average",
         most: int = MOST,
     ) -> Table:
-        """One row per head: its place in the picture, its group (counted from 1) and how well it lies in it, its
-        nearest neighbour and the distance to it, the label that a picture shows and all of them.
+        """One row per head: its place in the picture, its group (counted from 1) and its silhouette, its nearest
+        neighbour and the distance to it, the label in the picture and all labels.
         """
         points = self.embed(method, sqrt, seed).points
         grouping = self.groups(number, linkage, sqrt, most)
@@ -127,7 +127,7 @@ class Alike:
 
 
 def alike(results: Results, kind: Kind | None = None) -> Alike:
-    """The distances between a run's heads of one kind; without a kind, of that with the most heads."""
+    """The distances between a run's heads of one kind, by default the kind with the most heads."""
     if PAIRS not in results:
         raise RunError("the run has no distances", "Run again with --measures distances")
     table, layout = results[PAIRS], results.layout
@@ -149,9 +149,9 @@ def alike(results: Results, kind: Kind | None = None) -> Alike:
 
 
 def _square(heads: list[HeadId], pairs: Table) -> Float64[np.ndarray, "head head"]:
-    """The distances of pairs as a symmetric matrix with a diagonal of 0; NaN for a pair that is not there."""
+    """The distances of pairs as a symmetric matrix with a diagonal of 0; NaN for a missing pair."""
     names = pa.array([f"{head.layer + 1}-{head.head + 1}" for head in heads])
-    places = (pc.replace_substring_regex(pairs.arrow[side], "^.*/", "") for side in ("a", "b"))  # all are of one kind
+    places = (pc.replace_substring_regex(pairs.arrow[side], "^.*/", "") for side in ("a", "b"))  # all heads are of one kind
     a, b = (pc.index_in(place, value_set=names).to_numpy() for place in places)
     distances = np.full((len(heads), len(heads)), np.nan)
     distances[a, b] = distances[b, a] = pairs.arrow["value"].to_numpy()
@@ -160,12 +160,12 @@ def _square(heads: list[HeadId], pairs: Table) -> Float64[np.ndarray, "head head
 
 
 def unit(results: Results) -> str:
-    """What the distances of a run are counted in."""
+    """The unit of a run's distances."""
     return "nats" if results.measures.get("distances", {}).get("normalise", True) else "nats, summed over rows"
 
 
 def layers_sentence(results: Results, kind: str) -> str:
-    """Whether heads of one layer are closer to each other, with the test; "" where that has no meaning."""
+    """Whether heads of one layer are closer to each other, with the test, as a sentence; "" if it cannot be tested."""
     rows = {row["quantity"]: row for row in results[STRUCTURE].where(kind=kind)}
     if not {"within_layers", "between_layers", "difference"} <= set(rows):
         return ""
@@ -183,7 +183,7 @@ def layers_sentence(results: Results, kind: str) -> str:
 
 
 def twins_sentence(results: Results, kind: str) -> str:
-    """How many heads have another one that is closer than each of the run's epsilons."""
+    """How many heads have another head closer than each of the run's epsilons, as a sentence."""
     rows = [row for row in results[STRUCTURE].where(kind=kind) if row["quantity"].startswith(_REDUNDANT)]
     if not rows:
         return ""
@@ -195,7 +195,7 @@ def twins_sentence(results: Results, kind: str) -> str:
 
 
 def pairs_sentence(results: Results, kind: str, count: int = 5) -> str:
-    """The pairs of heads that attend most alike."""
+    """The most similar pairs of heads, as a sentence."""
     told = [f"{row['a']} and {row['b']} ({spelled(row)})" for row in closest(results, kind, count)]
     return f"The most similar pairs of heads are {', '.join(told)}."
 
@@ -206,11 +206,11 @@ def closest(results: Results, kind: str, count: int) -> Table:
 
 
 def groups_sentence(heads_alike: Alike, grouping: Grouping) -> str:
-    """How many groups the heads fall into, and what those do."""
+    """How many groups the heads form, and the behaviour of each group, as a sentence."""
     if grouping.number == 1:
         return (
-            f"The heads fall into no groups: no cut of the tree into 2 to {MOST} has two or more groups of at least "
-            f"{smallest(len(heads_alike.heads))} heads that hold nine tenths of all heads, each closer to its own group than to the next."
+            f"The heads fall into no groups: no cut of the tree into 2 to {MOST} groups has two or more of at least "
+            f"{smallest(len(heads_alike.heads))} heads that contain nine tenths of all heads, each closer to its group than to the next."
         )
     told = [
         f"{row['heads']} heads ({row['behaviours']})" if row["heads"] > 1 else f"{row['members']} alone"
@@ -221,7 +221,7 @@ def groups_sentence(heads_alike: Alike, grouping: Grouping) -> str:
 
 
 def group_table(heads_alike: Alike, grouping: Grouping) -> Table:
-    """One row per group, the largest first: its heads, the mean of their silhouettes, and what they do."""
+    """One row per group, the largest first: its heads, the mean of their silhouettes, and their behaviour."""
     rows: list[dict[str, Any]] = []
     for number in range(grouping.number):
         places = [place for place, of in enumerate(grouping.groups.tolist()) if of == number]
@@ -238,7 +238,7 @@ def group_table(heads_alike: Alike, grouping: Grouping) -> Table:
 
 
 def doing(labels: list[str]) -> str:
-    """What heads do, the most frequent first: `4 previous, 1 aux, 3 other`."""
+    """The behaviour of heads, the most frequent first: `4 previous, 1 aux, 3 other`."""
     counts = Counter(filter(None, labels))
     told = [f"{number} {label}" for label, number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     none = len(labels) - sum(counts.values())
@@ -246,6 +246,6 @@ def doing(labels: list[str]) -> str:
 
 
 def _count(row: Mapping[str, Any]) -> str:
-    """`67 [66 72]`: heads are counted, so that bounds are whole."""
+    """`67 [66 72]`: bounds are whole numbers, because heads are counted."""
     bounds = "" if math.isnan(row["low"]) else f" [{math.floor(row['low'])} {math.ceil(row['high'])}]"
     return f"{round(row['value'])}{bounds}"

@@ -1,4 +1,4 @@
-"""What several runs, or studies of one kind, have in common and how it differs."""
+"""The comparison of several runs, or of studies of one kind: their common numbers and the differences."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from jaxtyping import Float64
 
 LEVEL = 0.05  # of a whole table, after Holm's correction
-# What tells runs apart, most telling first; then whatever else they were told differently, but for what changes no
-# number.
+# The settings that distinguish runs in their names, the most important first. All other settings that can change a
+# number follow.
 _TELLING = ("slice", "model", "corpus", "weights", "map", "preset", "score", "dev")
 _ROUNDING = 1e-6
-_SHORT = 20  # signs of a name, up to which it also serves in the names of differences
-_LONG = 30  # signs of a setting, beyond which it is no name
-# What runs are called by a setting: where it is not given, and by its value.
+_SHORT = 20  # most characters of a name that is also used in the names of differences
+_LONG = 30  # most characters of a setting that is used as a name
+# The name of a run by a setting: if it is not set, and with its value.
 _WORDS = {
     "generate": ("given text", "{} generated tokens"),
     "prompt_tokens": ("whole prompts", "prompts of {} tokens"),
@@ -42,22 +42,22 @@ _WORDS = {
     "layers": ("all layers", "layers {}"),
     "by": ("no slices", "by {}"),
 }
-# What no run is called by. Neutral settings of studies come on top.
+# Settings that are never used in names, in addition to the neutral settings of studies.
 _PASSING = {"batch_tokens", "shard_tokens", "allow_unknown", "own", "replicates", "measures", "format", "on_error"}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tables by name. `values` have a row for each run, `differences` one for each pair: second minus first.
+    """Tables by name. `values` has one row per run, `differences` one row per pair: second minus first.
 
-    `keys` are the columns that say what a number is of; `names` are those of the runs, as the tables have them.
+    `keys` are the columns that identify a number; `names` are the names of the runs in the tables.
     """
 
     results: tuple[Results, ...]
     names: tuple[str, ...]
     pairs: tuple[tuple[int, int], ...]
     how: str  # how the intervals of differences were made
-    unlike: tuple[str, ...]  # what else, beside model and corpus, was done differently
+    unlike: tuple[str, ...]  # differences in settings other than model and corpus
     left_out: tuple[str, ...]  # what could not be compared, and why
     keys: Mapping[str, tuple[str, ...]]
     titles: Mapping[str, str]
@@ -66,17 +66,17 @@ class Comparison:
 
     @property
     def headings(self) -> tuple[list[str], list[str]]:
-        """What columns of runs and of differences are called; where names are long, by the numbers of the runs."""
+        """The names of the columns of runs and of differences; if names are long, with the numbers of the runs."""
         if max(map(len, self.names)) <= _SHORT:
             return [*self.names], [f"{self.names[second]} − {self.names[first]}" for first, second in self.pairs]
         differences = [f"{other + 1} − {base + 1}" for base, other in self.pairs]
         return [f"{number}: {name}" for number, name in enumerate(self.names, 1)], differences
 
     def wide(self, name: str, rows: Sequence[tuple[Any, ...]] | None = None) -> Table:
-        """One row per thing, or for some, by their keys; a column per run and then per pair, with intervals.
+        """One row per key, or for some keys; one column per run and then per pair, with intervals.
 
-        A star marks differences that hold after Holm's correction for all in the table, or of which the intervals do
-        not meet.
+        A star marks differences that are significant after Holm's correction for the whole table, or whose intervals do
+        not overlap.
         """
         keys = self.keys[name]
         runs, pairs = (dict(zip(known, told, strict=True)) for known, told in zip((self.names, self._pairs), self.headings, strict=True))
@@ -97,7 +97,9 @@ class Comparison:
         )
 
     def furthest(self, name: str, within: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """The keys of a table by how far runs are apart, the furthest first; `within`: the first of those alike."""
+        """The keys of a table by the size of the difference, the largest first; with `within` only the first of each
+        group.
+        """
         apart: dict[tuple[Any, ...], float] = {}
         for row in self.differences[name]:
             key = tuple(row[part] for part in self.keys[name])
@@ -116,7 +118,7 @@ class Comparison:
         return [(self.names[first], self.names[second]) for first, second in self.pairs]
 
     def counted(self, name: str) -> str:
-        """How many differences the table holds, what a star means, how many have one, and on how many documents."""
+        """The number of differences in a table, the meaning and the number of stars, and the number of documents."""
         rows = list(self.differences[name])
         return self._stars(rows) + documents_range(row.get("documents") for row in rows)
 
@@ -131,12 +133,12 @@ class Comparison:
 
 
 def holds(row: Mapping[str, Any]) -> bool:
-    """Whether a difference is clear, with all others of its table in mind."""
+    """Whether a difference is significant after correction for its table, or its intervals do not overlap."""
     return bool(row.get("apart")) or bool(row.get("p", np.nan) < LEVEL)
 
 
 def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[int, int], ...]:
-    """Which of so many runs are compared, from 0: each with the one named by `to`, from 1, or all with all."""
+    """The pairs of runs to compare, counted from 0: each run with run `to`, counted from 1, or all pairs."""
     if number < 2:
         raise RunError(
             "only one run was named, and a comparison needs two", "Name two folders or more, or two slices of a run that was made with --by"
@@ -169,7 +171,7 @@ def names_of(results: Sequence[Results]) -> tuple[str, ...]:
 
 
 def unlike(results: Sequence[Results], names: Sequence[str], settings: Sequence[str]) -> list[str]:
-    """The settings that differ, and whether some annotation is a parser's and some is not."""
+    """The settings that differ, and a line if the annotation has different origins."""
     lines = []
     for setting in settings:
         values = [result.map if setting == "map" else result.manifest["settings"].get(setting) for result in results]
@@ -183,7 +185,7 @@ def unlike(results: Sequence[Results], names: Sequence[str], settings: Sequence[
 
 
 def same_draws(a: Results, b: Results) -> bool:
-    """Whether both gave the same documents the same weights: weights follow from the seed and the document alone."""
+    """Whether both gave the same documents the same weights; weights depend only on the seed and the document."""
     drawn = []
     for results in (a, b):
         identity = results.manifest["identity"]
@@ -194,7 +196,7 @@ def same_draws(a: Results, b: Results) -> bool:
 def adjusted(
     differences: Float64[np.ndarray, "item"], replicates: Float64[np.ndarray, "replicate item"], support: Support
 ) -> Float64[np.ndarray, "item"]:
-    """P values of differences; NaN with too few documents, and for differences that are mere rounding."""
+    """P values of differences; NaN with too few documents, and for differences that are rounding errors."""
     return p_value(differences, replicates, support.where(np.abs(differences) > _ROUNDING))
 
 
@@ -218,7 +220,7 @@ def _told(results: Results) -> dict[str, str]:
             telling[name] = "attention weights" if value == WEIGHTS else f"{value} maps"
         else:
             telling[name] = str(value) if name in _TELLING else _setting(name, value)
-    # Contents are told where nothing before them tells.
+    # Hashes of contents are used if nothing else distinguishes the runs.
     contents = {f"{name}'s content": str(identity.get(name, ""))[:8] for name in ("model", "corpus")}
     return {**telling, **contents}
 
@@ -234,7 +236,7 @@ def _setting(name: str, value: Any) -> str:
 
 
 def _each(values: Sequence[object], names: Sequence[str]) -> str:
-    """Every value with those that have it: by name, or by number where there are more than two."""
+    """Every value with the runs that have it: by name, or by number if there are more than two runs."""
     known = names if len(names) == 2 else list(map(str, range(1, len(names) + 1)))
     groups: dict[str, list[str]] = {}
     for value, name in zip(("not set" if value is None else str(value) for value in values), known, strict=True):

@@ -1,4 +1,4 @@
-"""How many heads of each type several runs have, which they are, and how their shares differ."""
+"""The share of heads of each type in several runs, and the heads of each type."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ NAMED = 4  # heads
 
 @dataclass(frozen=True)
 class TypeShare:
-    """The share of a run's heads that are of a type by their values, resampled, and the heads whose label holds with
-    an interval.
-    """
+    """The resampled share of a run's heads whose values make them of a type, and the heads with a significant label."""
 
     share: Resampled
     heads: tuple[HeadId, ...]
 
     @property
     def told(self) -> str:
-        """The heads whose label holds: their number, and the first of them."""
+        """The number of heads whose label is significant, and the first of them."""
         if not self.heads:
             return "none"
         named = ", ".join(map(str, self.heads[:NAMED]))
@@ -43,7 +41,7 @@ class TypeShare:
 
 
 def type_shares(results: Results, measures: Sequence[Measure]) -> dict[str, TypeShare]:
-    """By type, in the order of their declaration; types that none of the measures is read for are left out."""
+    """The shares by type, in the order of declaration; types that none of the measures shows are omitted."""
     labels = head_labels(results, measures=[measure.name for measure in measures])
     size = results.layout.size
     read = types_read([measure.name for measure in measures])
@@ -56,7 +54,8 @@ def type_shares(results: Results, measures: Sequence[Measure]) -> dict[str, Type
         for one in of_type:
             above[: len(one.excess), one.heads] |= one.excess > one.type.margin
         values: Float64[np.ndarray, "replicate+1 1"] = above.mean(1, keepdims=True)
-        support = [one.scores.support for one in of_type or found if len(one.heads)]  # no head is chosen for a label: those of all else
+        # If no head has evidence for the type, the support is that of other types.
+        support = [one.scores.support for one in of_type or found if len(one.heads)]
         documents, effective = ((max(getattr(of, part).max() for of in support) if support else 0) for part in ("documents", "effective"))
         resampled = Resampled(
             name,

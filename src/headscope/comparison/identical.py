@@ -17,7 +17,7 @@ from headscope.results.table import Table
 if TYPE_CHECKING:
     from jaxtyping import Shaped
 
-RELATIVE, ABSOLUTE = 1e-4, 1e-6  # what floating-point numbers may differ by if only the order of additions, or a kernel, is another
+RELATIVE, ABSOLUTE = 1e-4, 1e-6  # tolerances for floating-point numbers: other orders of addition, or other kernels
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Sameness:
-    """What was compared, and what is not the same."""
+    """What was compared, and what differs."""
 
     tables: int
     numbers: int  # in tables
@@ -51,7 +51,7 @@ class Sameness:
 
     @property
     def noise(self) -> bool:
-        """Whether all that differs is floating-point noise."""
+        """Whether all differences are floating-point noise."""
         return not self.only and all(difference.noise for difference in self.differences)
 
     def table(self) -> Table:
@@ -71,7 +71,7 @@ class Sameness:
 
 
 def compare(then: Results, now: Results) -> Sameness:
-    """Every table and every state of two results."""
+    """The comparison of every table and every state of two results."""
     tables, others = _tables(then), _tables(now)
     shared = [name for name in tables if name in others]
     only = [f"table {name}" for name in [*tables, *others] if name not in shared]
@@ -119,12 +119,12 @@ def _difference(where: str, name: str, x: Shaped[np.ndarray, "..."], y: Shaped[n
         apart = np.abs(x - y)[unlike]
         scale = np.maximum(np.abs(x), np.abs(y))[unlike]
         relative = apart / scale
-    noise = bool(((apart <= RELATIVE * scale) | (apart <= ABSOLUTE)).all())  # never where one of them is no number
+    noise = bool(((apart <= RELATIVE * scale) | (apart <= ABSOLUTE)).all())  # never if one of them is NaN
     return Difference(where, name, x.size, int(unlike.sum()), float(np.max(apart)), float(np.max(relative)), noise)
 
 
 def _columns(table: Table) -> dict[str, np.ndarray]:
-    """Columns as arrays; what is no number as its text."""
+    """Columns as arrays; values that are not numbers as text."""
     columns = {}
     for name in table.columns:
         values: list[Any] = table[name]
@@ -140,7 +140,7 @@ def _columns(table: Table) -> dict[str, np.ndarray]:
 def _states(results: Results) -> dict[str, dict[str, np.ndarray]]:
     path = results.path
     if path is None:
-        raise RunError("these results have no folder", "Compare those in folders")
+        raise RunError("these results have no folder", "Compare results that are in folders")
     Folder(path).read(STATES, results.manifest)
     states: States = read_states(path / STATES)[0]
     parts = {f"{name} of slice {part}": state.part(part).arrays for name, state in states.items() for part in state.parts}

@@ -1,4 +1,4 @@
-"""Making a run or a study again with its own settings, and comparing what comes out with what came out then."""
+"""Reruns: a run or a study is made again with its settings, and compared with the earlier results."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 _EMBEDDED = ("sampler", *EMBEDDED)
-UNNAMED = {MEMORY: "texts in memory", INPUT: "standard input"}  # corpora by the names that specifications have for them
+UNNAMED = {MEMORY: "texts in memory", INPUT: "standard input"}  # corpora by their names in specifications
 Texts = Any  # what `headscope.read` takes
 
 
 def refuse(results: Results) -> None:
-    """An error for results that cannot be made again, which says what is missing."""
+    """Raise an error for results that cannot be made again, which says what is missing."""
     identity, where = results.manifest.get("identity", {}), results.path
     if "maps" in identity:
         remedy = "Measure the saved maps again with headscope run --maps, and compare both with headscope compare"
@@ -47,7 +47,7 @@ def refuse(results: Results) -> None:
 
 
 class Places:
-    """Where the files are that a run names: as it was started, if that is known, or from here."""
+    """The places of the files that a run names: relative to where it was started, if that is known, or to here."""
 
     def __init__(self, results: Results) -> None:
         assert results.path is not None
@@ -56,9 +56,7 @@ class Places:
         self._base = None if started is None else (results.path / started).resolve()
 
     def find(self, name: str) -> str | None:
-        """The path of a file that a run calls by this name, or the name of what is embedded; None if it is not there
-        any more.
-        """
+        """The path of a file that a run names, or the name of an embedded model or corpus; None if the file is gone."""
         if name in _EMBEDDED or is_generated(name):
             return name
         path = Path(name).expanduser()
@@ -67,7 +65,7 @@ class Places:
         return next((place for place, file in bare if kind_of(file) in ("file", "folder")), None)
 
     def corpus(self, names: Sequence[str], option: str, settings: Mapping[str, Any]) -> Corpus:
-        """The corpus of these names; an error that says what is not found."""
+        """The corpus of these names; an error says what was not found."""
         places = []
         for name in names:
             if name in UNNAMED:
@@ -82,7 +80,7 @@ class Places:
 
 
 def require_same(results: Results, what: str, then: str | None, now: str, name: str) -> None:
-    """Refuse a model or a corpus that is not what it was."""
+    """Raise an error for a model or a corpus that has changed."""
     if then != now:
         problem = f"{name} has changed since {results.path} was made: its {what} was {str(then)[:16]} and is {now[:16]}"
         remedy = "Name the original, or make a new run and use headscope compare"
@@ -90,7 +88,7 @@ def require_same(results: Results, what: str, then: str | None, now: str, name: 
 
 
 def require_corpus(results: Results, corpus: Corpus, option: str) -> None:
-    """Refuse a corpus that is not the one that was read; `option` is `corpus`, `dev` or `look`."""
+    """Raise an error for a corpus other than the one that was read; `option` is `corpus`, `dev` or `look`."""
     identity = results.manifest["identity"]
     then = identity.get(option) or identity["settings"].get(option)
     name = f"the {option} given" if corpus.names[0] in UNNAMED else ", ".join(corpus.names)
@@ -99,7 +97,7 @@ def require_corpus(results: Results, corpus: Corpus, option: str) -> None:
 
 @dataclass(frozen=True)
 class Rerun:
-    """What came of a rerun: what is the `same`, other `circumstances`, and the new folder if it is `kept`."""
+    """The result of a rerun: the comparison `same`, changed `circumstances`, and the new folder if it is `kept`."""
 
     then: Results
     now: Results
@@ -113,7 +111,7 @@ class Rerun:
         return self.same.identical
 
     def lines(self) -> list[str]:
-        """What was found, in sentences."""
+        """The result in words, line by line."""
         same = self.same
         counted = f"{same.tables} tables with {same.numbers:,} numbers, and the states behind them with {same.states:,}"
         if same.identical:
@@ -123,7 +121,7 @@ class Rerun:
         if cells:
             lines.append(f"{cells:,} numbers or words differ in {len(same.differences)} columns and arrays")
             judged = "within floating-point noise" if same.noise else "more than floating-point noise"
-            lines.append(f"that is {judged}")
+            lines.append(f"the differences are {judged}")
         if same.gallery is False:
             lines.append("the galleries differ")
         lines += (
@@ -150,11 +148,11 @@ def rerun(
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Rerun:
-    """Make results in a folder again, with their settings, and compare every table and state.
+    """Make the results in a folder again, with their settings, and compare every table and state.
 
-    They go into `out`, or into a folder beside the old one that is removed if all is identical. `model`, the `other`
-    model of twins and `corpora`, by the names of their settings, are given only if they are not where they were.
-    `tell` hears of other versions before anything is computed.
+    The new results go into `out`, or into a folder beside the old one that is removed if all is identical. `model`, the
+    `other` model of twins and `corpora`, by the names of their settings, are given only if they have moved. `tell`
+    receives changed versions before anything is computed.
     """
     if then.path is None:
         raise RunError("these results have no folder", "Only results in a folder can be made again")
@@ -191,7 +189,7 @@ def rerun(
 
 
 def circumstances(then: Results, now: Results) -> tuple[str, ...]:
-    """What was different about the two times: settings, versions, kind of device, threads."""
+    """What differed between the two runs: settings, versions, kind of device, threads."""
     lines = differences(then.manifest["identity"], now.manifest["identity"])
     a, b = (results.manifest.get("made", {}) for results in (then, now))
     for name in ("threads", "machine"):
@@ -205,7 +203,7 @@ def _told(value: Any) -> str:
 
 
 def _corpora(then: Results, places: Places, replaced: Mapping[str, Texts]) -> dict[str, Corpus]:
-    """The corpora by the names of their settings: as given, or where they were. A changed one is refused."""
+    """The corpora by the names of their settings: as given, or from where they were; an error for a changed one."""
     settings = then.manifest["settings"]
     names = ("corpus",) if then.study is None else REGISTRY[then.study].corpora
     if unknown := [name for name in replaced if name not in names]:
@@ -232,7 +230,7 @@ def _spec(then: Results, places: Places, models: Mapping[str, Model | ModelInMem
         from headscope.engine.spec import make_spec
 
         measures = [_own_measure(name, places) for name in settings.pop("own", ())]
-        settings["allow_unknown"] = True  # a run that was finished is not refused
+        settings["allow_unknown"] = True  # the run was finished, so its texts are accepted
         return make_spec(settings | ({"own": measures} if measures else {}))
     for name in REGISTRY[then.study].files:
         if settings.get(name) is not None:
@@ -242,13 +240,13 @@ def _spec(then: Results, places: Places, models: Mapping[str, Model | ModelInMem
 
 
 def _own_measure(name: str, places: Places) -> str:
-    """Where a measure of the user's own is found: FILE.py:CLASS, where the file is."""
+    """The place of a user's measure: FILE.py:CLASS, with the current path of the file."""
     file, _, cls = name.rpartition(":")
     return f"{places.find(file) or file}:{cls}" if file.endswith(".py") else name
 
 
 def _load(then: Results, spec: Any, device: str | None, model: Model | ModelInMemory | None) -> Model:
-    """The model that is given, or the one that the settings name."""
+    """The given model, or the one that the settings name."""
     from headscope.models.load import load_given
 
     head = spec.predicts if then.study is None else REGISTRY[then.study].predicts
@@ -263,7 +261,7 @@ def _load(then: Results, spec: Any, device: str | None, model: Model | ModelInMe
 
 
 def _other(then: Results, spec: Any, other: Model | ModelInMemory | str | Path | None, model: Model, device: str | None) -> Model:
-    """The second model of a study of two, which must be what it was; it may be the first."""
+    """The second model of a study of two models, which must be unchanged; it may be the first model."""
     from headscope.models.load import load, load_given
 
     expected = then.manifest["identity"]["settings"]["other"]
@@ -289,7 +287,7 @@ def _execute(then: Results, spec: Any, out: Path, how: Mapping[str, Any], engine
 
 
 def _device(results: Results) -> str | None:
-    """The kind of device that the results were made on, if there is one here."""
+    """The kind of device on which the results were made, if it is available."""
     import torch
 
     kind = results.manifest["identity"]["settings"].get("device")
@@ -297,7 +295,7 @@ def _device(results: Results) -> str | None:
 
 
 def _beside(path: Path) -> Path:
-    """A folder beside a run that is not there yet."""
+    """A new folder beside a run."""
     place = path.resolve()
     names = (f"{place.name}.rerun{f'-{number}' if number > 1 else ''}" for number in range(1, 10_000))
     return next(place.with_name(name) for name in names if not place.with_name(name).exists())
@@ -310,7 +308,7 @@ def _other_versions(results: Results) -> list[str]:
 
 @contextmanager
 def _threads_of(results: Results) -> Iterator[None]:
-    """Compute with as many threads as the run did, as far as it says so."""
+    """Compute with as many threads as the run did, if it says so."""
     import torch
 
     told = results.manifest.get("made", {}).get("threads") or [torch.get_num_threads()]

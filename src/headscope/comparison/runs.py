@@ -1,4 +1,4 @@
-"""Runs side by side, number by number: what differs, and by more than other documents would change it."""
+"""The comparison of runs, number by number, with intervals over documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAIRED = "paired by document: what both runs read, both resampled alike"
 APART = "as two independent samples of documents"
 NONE = "none: a run has no replicates"
-# Settings, beside the model and the corpus, that can make a difference by themselves.
+# Settings other than the model and the corpus that can change numbers.
 _SETTINGS = ("preset", "max_length", "segment_ids", "word_rows", "limit", "dtype", "weights", "map")
 _KEYS = {
     "overall": ("measure", "kind", "quantity"),
@@ -45,10 +45,11 @@ TITLES = {
 
 @blame_folder
 def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Sequence[str] | None = None) -> Comparison:
-    """What runs have in common, and how it differs: each minus the one that `to` names, counted from 1, or all pairs.
+    """The common numbers of runs and their differences: each run minus run `to`, counted from 1, or all pairs.
 
-    Runs over the same corpus with the same seed drew the same documents in each replicate, so their differences are
-    taken replicate by replicate, and what is due to the documents cancels. Else each replicate meets another one.
+    Runs over the same corpus with the same seed drew the same documents in each replicate. Their differences are taken
+    replicate by replicate, so that effects of the documents cancel. Otherwise each replicate is paired with a different
+    one.
     """
     chosen = chosen_pairs(len(runs), to, pairs)
     called = tuple(names) if names is not None else names_of(runs)
@@ -67,7 +68,7 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
         states = [(run.state(measure.name), layout) for run, layout in zip(runs, layouts, strict=True)]
         quantities = [{scores.quantity: scores for scores in measure.resampled(*state)} for state in states]
         champions = [_by_label(list(measure.champions(*state))) for state in states]
-        listed = {quantity for run in runs for quantity in run[measure.name]["quantity"]}  # a table leaves out what means nothing there
+        listed = {quantity for run in runs for quantity in run[measure.name]["quantity"]}  # a table omits undefined quantities
         for quantity in (name for name in quantities[0] if name in listed and all(name in of_run for of_run in quantities)):
             each = [of_run[quantity] for of_run in quantities]
             key = {"measure": measure.name, "quantity": quantity}
@@ -124,7 +125,7 @@ def _variance(scores: Resampled) -> Float64[np.ndarray, "item"]:
 
 
 class _Level:
-    """Rows of two tables, gathered measure by measure. What a run has no number for is left out."""
+    """Rows of two tables, gathered measure by measure. Numbers that a run lacks are omitted."""
 
     def __init__(self, names: Sequence[str], pairs: Sequence[tuple[int, int]], paired: Sequence[bool]) -> None:
         self._names, self._pairs, self._paired = names, pairs, paired
@@ -132,7 +133,7 @@ class _Level:
         self.differences: list[dict[str, Any]] = []
 
     def add(self, keys: Sequence[Mapping[str, Any]], each: Sequence[Resampled], more: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Take in the numbers of all runs for some things; `more` is what else is said of each run's."""
+        """Add the numbers of all runs for some keys; `more` has further columns of each run."""
         bounds = [scores.bounds() for scores in each]
         for number, name in enumerate(self._names):
             for place, key in enumerate(keys):
@@ -159,7 +160,7 @@ class _Level:
 
 
 def _champions(level: _Level, measure: str, champions: Sequence[Mapping[tuple[str, str], Champion]]) -> list[str]:
-    """Put the best heads of each label beside each other; what is said of labels that some runs do not list."""
+    """Add the best heads of each label, and return a line on labels that some runs do not list."""
     common = [key for key in champions[0] if all(key in champion for champion in champions)]
     for key in common:
         each = [champion[key] for champion in champions]
@@ -171,13 +172,13 @@ def _champions(level: _Level, measure: str, champions: Sequence[Mapping[tuple[st
 
 
 def _by_label(champions: Sequence[Champion]) -> dict[tuple[str, str], Champion]:
-    """The best heads by kind and label; by label alone where there is one kind, so that kinds can differ."""
+    """The best heads by kind and label; only by label if there is one kind, so that kinds can differ between runs."""
     one_kind = len({champion.kind for champion in champions}) == 1
     return {("" if one_kind else champion.kind, champion.label): champion for champion in champions}
 
 
 def _common_kinds(kinds: Sequence[list[str]]) -> list[list[str]]:
-    """Of each run the kinds of attention that are set beside each other: the only one, or those that all have."""
+    """For each run, the kinds of attention that are compared: its only one, or those that all runs have."""
     if all(len(of_run) == 1 for of_run in kinds):
         return list(kinds)
     common = [kind for kind in kinds[0] if all(kind in of_run for of_run in kinds)]
@@ -208,7 +209,7 @@ def _means(scores: Resampled, groups: Sequence[Any]) -> Resampled:
 
 
 def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Measure], list[str]]:
-    """The measures of all runs that were taken alike, and what is said of the others."""
+    """The measures that all runs have with the same options, and lines on the others."""
     measures: list[Measure] = []
     left_out = []
     for measure in dict.fromkeys(measure for results in runs for measure in results.measures):
@@ -227,7 +228,7 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
         else:
             try:
                 measures.append(make(measure, options[0], "recommended"))
-            except MeasureError as error:  # one of somebody's own, which is not imported for the asking
+            except MeasureError as error:  # a custom measure, which is not imported automatically
                 left_out.append(f"{measure}: {error.problem}")
     if not measures:
         raise RunError("the runs have no measure in common", "; ".join(left_out))
@@ -235,7 +236,7 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
 
 
 def _ways_unlike(runs: Sequence[Results], names: Sequence[str], measures: Sequence[Measure]) -> list[str]:
-    """The measures whose texts were cut in different ways."""
+    """Lines on the measures whose texts were cut in different ways."""
     ways = [_ways(results) for results in runs]
     lines = []
     for measure in measures:

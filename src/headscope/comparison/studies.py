@@ -1,4 +1,4 @@
-"""Studies of one kind side by side: their tables joined by key, and the differences of their numbers."""
+"""The comparison of studies of one kind: their tables joined by key, and the differences of their numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLAIMS = ComparedTable("claims", ("id",), {"value": BOUNDS}, "our number for ea
 
 
 def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False) -> Comparison:
-    """What studies of one kind have in common, and how it differs.
+    """The common numbers of studies of one kind, and their differences.
 
     If studies keep values per document, differences are resampled by document and have intervals; else intervals are
     those of each study, and a difference is marked if they do not overlap.
@@ -87,7 +87,7 @@ def _keys(joined: ComparedTable) -> tuple[str, ...]:
 
 
 def _cells(results: Results, name: str, joined: ComparedTable) -> dict[tuple[Any, ...], dict[str, float]]:
-    """The numbers of a table by what they are of. Of what is told with a head's name, the name is left out."""
+    """The numbers of a table by key. Names of heads are removed from keys."""
     cells: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in results[name]:
         of = tuple(row[key].partition(":")[0] if key == "what" else row[key] for key in joined.keys)
@@ -112,7 +112,7 @@ def _rows(
     pairs: Sequence[tuple[int, int]],
     drawn: Sequence[Mapping[tuple[Any, ...], Replicated]],
 ) -> tuple[tuple[list[dict[str, Any]], list[dict[str, Any]]], int]:
-    """Rows of numbers and rows of differences, and how many things not all studies have a number for."""
+    """Rows of numbers and rows of differences, and how many keys not all studies have."""
     common = [key for key in cells[0] if all(key in of_study for of_study in cells)]
     values, rows = [], []
     for key in common:
@@ -135,7 +135,7 @@ def _rows(
 def _drawn_pairs(
     drawn: Sequence[Mapping[str, Mapping[tuple[Any, ...], Replicated]]], pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[Replicated, Replicated]]:
-    """What both of a pair have replicates of, one thing each."""
+    """For each pair and table, one number of which both studies have replicates."""
     paired = []
     for first, second in pairs:
         for name, by_key in drawn[first].items():
@@ -144,7 +144,7 @@ def _drawn_pairs(
 
 
 def compare_any(items: Sequence[Results | Path], to: int = 1, pairs: bool = False) -> Comparison:
-    """What runs or studies have in common, and how it differs: each minus the one that `to` names, or all pairs."""
+    """The common numbers of runs or studies, and their differences: each minus run `to`, or all pairs."""
     results = [result if isinstance(result, Results) else Results.open(result) for result in items]
     kinds = dict.fromkeys(result.study for result in results)
     if None in kinds and len(kinds) > 1:

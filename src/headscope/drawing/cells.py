@@ -24,7 +24,7 @@ _SIZE, _FIRST, _SECOND = 8.0, 30.0, 58.0  # points: of the letters, and from the
 
 @dataclass(frozen=True)
 class Scale:
-    """How numbers become colours: symmetric around a `centre`; without one the scale begins at `low`."""
+    """How numbers become colours: symmetric around a `centre`, or from `low` without one."""
 
     low: float
     high: float
@@ -33,7 +33,7 @@ class Scale:
 
     @classmethod
     def of(cls, grid: Grid, centre: float | None = None, colours: str = DIVERGING) -> Scale:
-        """From 0 to the largest number where none is negative; otherwise around `centre`, by default 0."""
+        """The scale from 0 to the largest number if none is negative; otherwise around `centre`, by default 0."""
         values = grid[np.isfinite(grid)]
         if not len(values) or values.min() >= 0:
             return cls(0.0, float(values.max(initial=0.0)) or 1.0)
@@ -41,7 +41,7 @@ class Scale:
 
     @classmethod
     def around(cls, grid: Grid, centre: float = 0.0, colours: str = DIVERGING) -> Scale:
-        """Around a centre, as far as the number that is furthest from it."""
+        """The scale around a centre, up to the number that is furthest from it."""
         reach = float(np.abs(grid[np.isfinite(grid)] - centre).max(initial=0.0)) or 1.0
         return cls(centre - reach, centre + reach, colours, centre)
 
@@ -51,17 +51,17 @@ class Scale:
 
     @property
     def note(self) -> str:
-        """What to add to a title: in which unit the cells are."""
+        """The addition to a title that names the unit of the cells; "" if none is needed."""
         return " (in the cells: thousandths)" if self._factor > 1 else ""
 
     def digits(self, grid: Grid) -> dict[tuple[int, int], str]:
-        """What to write into each cell: about three characters, all with the same number of decimals."""
+        """The text of each cell: about three characters, all with the same number of decimals."""
         largest = self._factor * max(abs(self.low), abs(self.high))
         places = 0 if largest >= 100 else 1 if largest >= 3 else 2 if largest >= 0.1 else 3
         return {place: short(self._factor * value, places) for place, value in np.ndenumerate(grid) if np.isfinite(value)}
 
     def draw(self, axes: Axes, grid: Grid, layers: Sequence[int]) -> AxesImage:
-        """One row per layer, one column per head, both counted from 1."""
+        """Draw one row per layer and one column per head, both counted from 1, and return the image."""
         image = axes.imshow(grid, cmap=colour_map(self.colours), aspect="auto", vmin=self.low, vmax=self.high)
         axes.grid(False)
         axes.set_xticks(range(grid.shape[1]), [str(head + 1) for head in range(grid.shape[1])])
@@ -91,7 +91,7 @@ def luminance(colour: Sequence[float]) -> float:
 
 
 def short(value: float, places: int) -> str:
-    """A number without the 0 before its point, with a true minus sign; what rounds to 0 has no sign."""
+    """A number without the 0 before its point, with a true minus sign; a number that rounds to 0 has no sign."""
     text = f"{abs(value):.{places}f}"
     minus = "−" if value < 0 and float(text) else ""
     return minus + (text.removeprefix("0") if places > 1 else text)
@@ -106,7 +106,7 @@ def columns(axes: Axes, ours: Sequence[str], published: Sequence[str], top: floa
 
 
 def mark(axes: Axes, y: float, value: float, low: float, high: float, published: float | None, colour: str | None = None) -> None:
-    """Our value as a dot with its interval, and what was published as an open diamond below it."""
+    """Draw our value as a dot with its interval, and the published value as an open diamond below it."""
     if low == low and high == high:
         axes.plot([low, high], [y - 0.12] * 2, color=colour or hue(0), linewidth=1.6, alpha=0.6, solid_capstyle="butt", zorder=2)
     if value == value:
@@ -116,5 +116,5 @@ def mark(axes: Axes, y: float, value: float, low: float, high: float, published:
 
 
 def percent(value: float | None, places: int = 0) -> str:
-    """A number of percent, or a dash."""
+    """A percentage without its sign, or a dash if there is none."""
     return "–" if value is None or value != value else f"{value:.{places}f}"

@@ -1,4 +1,4 @@
-"""A figure that knows what it looks like and what to say of it: its caption goes into every file."""
+"""A figure with a look and a caption; the caption is written into every file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headscope.drawing.theme import theme
 
 @dataclass(frozen=True)
 class Caption:
-    """What is said of a figure: what it shows, how many texts it rests on, and what could change it."""
+    """The caption of a figure: what it shows, its sample size, and the signature."""
 
     n: str = ""
     signature: str = ""
@@ -23,12 +23,12 @@ class Caption:
 
     @property
     def text(self) -> str:
-        """All of it, as written into a file beside the figure."""
+        """The caption as text, as written into a file beside the figure."""
         said = [f"{self.about[:1].upper()}{self.about[1:]}." if self.about else "", f"n = {self.n}." if self.n else ""]
         return _printable("\n".join(filter(None, [*said, self.signature])))
 
     def metadata(self, kind: str) -> dict[str, Any]:
-        """The same as metadata of a file, without a date, so that the same figure gives the same bytes."""
+        """The caption as metadata of a file, without a date, so that equal figures give equal bytes."""
         title, said, source = (_printable(part) for part in (self.about, f"n = {self.n}" if self.n else "", self.signature))
         if kind == "pdf":
             return {"CreationDate": None, "Title": title, "Subject": said, "Keywords": source}
@@ -37,7 +37,9 @@ class Caption:
 
 
 class Drawing(Figure):
-    """A matplotlib figure with a caption. It is saved in the style in which it was drawn, whatever matplotlib's is."""
+    """A matplotlib figure with a caption. It is saved in the style in which it was drawn, not in matplotlib's current
+    one.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -53,12 +55,12 @@ class Drawing(Figure):
             super().savefig(fname, **kwargs)
 
     def _repr_svg_(self) -> str:
-        """The figure as a notebook shows it, and keeps it for readers without a kernel."""
+        """The figure as SVG for a notebook, which keeps it for readers without a kernel."""
         from headscope.drawing.theme import render
 
         return render(self, "svg").decode()
 
 
 def _printable(text: str) -> str:
-    """A text without what files cannot hold: control characters and halves of characters."""
+    """A text without characters that files cannot hold: control characters and lone surrogates."""
     return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") and sign != "\n" else sign for sign in text)

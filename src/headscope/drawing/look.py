@@ -1,4 +1,4 @@
-"""How figures look: their width, the size of letters, and one of three styles. Whatever draws asks here."""
+"""The look of figures: their width, the size of letters, and one of three styles. All drawing code reads it here."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from headscope.errors import RunError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart, without its yellow, which vanishes on white.
+# Okabe and Ito's palette, which colour-blind readers can distinguish, without its yellow, which is invisible on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 SEQUENTIAL = "cividis"
 DIVERGING = "RdBu_r"  # blue below the centre, red above
 INK, RED = "#1b1f24", "#c8321e"  # as in the browser
-SHADE = "#dcf1eb"  # behind what a model wrote
+SHADE = "#dcf1eb"  # behind text that a model generated
 
 WIDTHS = {"column": 77.0, "page": 160.0}  # millimetres: a column and both columns of a page of the ACL
 FONT_SIZE, NARROW_SIZE = 9.0, 7.5  # points of the letters that sizes are relative to; of narrow figures
-_NARROW = 4.4  # inches: panels of a narrower figure stand below each other, and so do legends
+_NARROW = 4.4  # inches: in a narrower figure, panels and legend entries are below each other
 _HALF, _TITLE = 18, 42  # letters of half a line of a legend, and of a line of a title, in a narrow figure
 _LEAST = 4.5  # points of the smallest letters
 
 
 @dataclass(frozen=True)
 class Style:
-    """Colours of a figure. `maps` are other colour maps than those asked for."""
+    """The colours of a figure. `maps` replaces colour maps by others."""
 
     colours: tuple[str, ...] = COLOURS
     ink: str = INK
@@ -40,7 +40,7 @@ class Style:
     red: str = RED
     line: str = COLOURS[0]
     shade: str = SHADE
-    greys: tuple[float, float] = (0.0, 1.0)  # what black and white become
+    greys: tuple[float, float] = (0.0, 1.0)  # the greys of ink and paper
     maps: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -52,7 +52,7 @@ STYLES = {
         ink="#000000", red="#000000", line="#9a9a9a", shade="#e6e6e6",
         maps={SEQUENTIAL: "Greys", DIVERGING: "Greys", "RdBu": "Greys_r", "PuOr_r": "Greys", "Blues": "Greys"},
     ),
-    # For dark pages, with their colours and a transparent ground.
+    # For dark pages, with their colours and a transparent background.
     "dark": Style(
         colours=("#4aa3df", "#f08a45", "#2fc79a", "#e0a3c6", "#8fd0f7", "#f2bd4d", "#e6e9ee"),
         ink="#e6e9ee", paper="#14171b", ground="none", red="#ff7a66", line="#4aa3df", shade="#20413a",
@@ -82,7 +82,7 @@ class Look:
 
     @property
     def inches(self) -> float | None:
-        """The width asked for."""
+        """The requested width; None for the natural width."""
         if self.width is None:
             return None
         try:
@@ -92,7 +92,7 @@ class Look:
 
     @property
     def size(self) -> float:
-        """The size of letters that others are relative to, in points."""
+        """The base size of letters in points, to which other sizes are relative."""
         return self.font_size or (NARROW_SIZE if (self.inches or _NARROW) < _NARROW else FONT_SIZE)
 
 
@@ -101,7 +101,7 @@ _LOOK: ContextVar[Look] = ContextVar("look", default=Look())  # noqa: B039 - it 
 
 
 def look() -> Look:
-    """What figures look like that are drawn now."""
+    """The look of figures that are drawn now."""
     return _LOOK.get()
 
 
@@ -116,14 +116,14 @@ def using(chosen: Look) -> Iterator[None]:
 
 
 def split_look(choices: Mapping[str, Any]) -> tuple[Look, dict[str, Any]]:
-    """The look among the choices of a figure, as it is without them, and the other choices."""
+    """The look that the choices of a figure set, else the current one, and the other choices."""
     chosen = {name: choices[name] for name in OPTIONS if choices.get(name) is not None}
     others = {name: value for name, value in choices.items() if name not in OPTIONS}
     return (Look(**chosen) if chosen else look()), others
 
 
 def find_look(options: Mapping[str, Any]) -> Look:
-    """The look that options ask for; an error if one of them is none of all figures."""
+    """The look that options set; an error for an option that is not one of all figures."""
     chosen, others = split_look(options)
     if others:
         raise RunError(f"figures have no option {next(iter(others))!r}", f"Use {', '.join(OPTIONS)}")
@@ -136,22 +136,22 @@ def style() -> Style:
 
 
 def wide(natural: float) -> float:
-    """The width of a figure in inches: the one asked for, or else what it needs."""
+    """The width of a figure in inches: the requested one, or else `natural`."""
     return look().inches or natural
 
 
 def narrow() -> bool:
-    """Whether panels and legends have no room beside each other."""
+    """Whether the figure is too narrow for panels beside each other."""
     return wide(2 * _NARROW) < _NARROW
 
 
 def across(number: int) -> int:
-    """How many panels, or entries of a legend, stand side by side where there is room for so many."""
+    """How many panels, or entries of a legend, are in a row: `number`, or 1 in a narrow figure."""
     return 1 if narrow() else number
 
 
 def pt(size: float) -> float:
-    """A size of letters in points, given for letters of the usual size."""
+    """A size of letters in points, scaled from the default font size to the current one."""
     return max(size * look().size / FONT_SIZE, min(size, _LEAST))
 
 
@@ -168,7 +168,7 @@ def grey(level: float) -> str:
 
 
 def legend_beside(axes: Axes, size: float = 8) -> None:
-    """Put a legend beside the axes, as what is drawn may be anywhere; in a narrow figure between title and axes."""
+    """Put a legend beside the axes, where it covers no data; in a narrow figure between title and axes."""
     if not narrow():
         axes.legend(fontsize=pt(size), loc="center left", bbox_to_anchor=(1.0, 0.5))
         return
@@ -185,5 +185,5 @@ def fitted(title: str) -> str:
 
 
 def colour_map(name: str) -> str:
-    """The colour map that stands for another one in this style."""
+    """The colour map that replaces another one in this style."""
     return style().maps.get(name, name)

@@ -1,4 +1,4 @@
-"""Where to write the names of points so that they cover neither each other nor other points."""
+"""Names of points in a figure, placed so that they cover neither each other nor other points."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     Place = Float[np.ndarray, "2"]
     Box = Float[np.ndarray, "4"]  # left, bottom, right, top
 
-_WIDE, _HIGH = 0.58, 1.2  # of a letter, as shares of the size of the font
-_TURNS, _RINGS = 24, (0.9, 1.6, 2.6, 3.8, 5.2, 7.0)  # places that are tried around a point: directions, and distances in heights of a name
-_POINT, _NEAR = 2.5, 4.0  # points of paper: half of what a mark takes, and how far from it a name needs no line
-_FAR = 0.06  # what a place costs for every height of a name that it is away, where to cover another name whole costs its width in heights
+_WIDE, _HIGH = 0.58, 1.2  # width and height of a letter, as shares of the font size
+_TURNS, _RINGS = 24, (0.9, 1.6, 2.6, 3.8, 5.2, 7.0)  # candidate places around a point: directions, and distances in heights of a name
+_POINT, _NEAR = 2.5, 4.0  # points: half the size of a mark, and the distance up to which a name needs no line
+_FAR = 0.06  # cost of a place per height of distance; covering another name costs its width in heights
 
 
 def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequence[str]) -> None:
-    """Write a name beside each point that has one ("" for none), and a thin line to it where it stands apart.
+    """Write a name beside each point that has one ("" for none), and a thin line to a name that is further away.
 
-    The place of the axes and their limits must be final: what is counted are distances on the paper.
+    The place of the axes and their limits must be final, because distances on the page are used.
     """
     size = pt(6.5)
     figure = axes.get_figure(root=True)
@@ -65,7 +65,7 @@ def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequenc
 
 
 def _crowd(at: Float[np.ndarray, "point 2"], place: int) -> int:
-    """How many points are near one: the most crowded are named first, while there is room."""
+    """How many points are near a point: points with the most neighbours are named first."""
     return int(np.count_nonzero(np.hypot(*(at - at[place]).T) < np.ptp(at, 0).max(initial=1) / 12))
 
 

@@ -1,4 +1,4 @@
-"""The style of all figures, what is said of one, and figures as files."""
+"""The style of all figures, their captions, and figures as files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "DIVERGING", "MARKERS", "SEQUENTIAL", "SUFFIXES", "new_figure", "render", "save", "sign", "theme"]
 
-# Where the home folder cannot be written to, matplotlib takes a temporary folder, which is no trouble of the person who
-# draws a figure.
+# If the home folder is not writable, matplotlib uses a temporary folder and logs it. Users need not see that.
 _NO_TROUBLE = ("mkdir -p failed for path", "Matplotlib created a temporary cache directory")
 logging.getLogger("matplotlib").addFilter(lambda record: not record.getMessage().startswith(_NO_TROUBLE))
 
@@ -50,11 +49,11 @@ _STYLE = {
     "axes.formatter.use_mathtext": False,
 }
 SUFFIXES = ("svg", "pdf", "png")
-CAPTION = ".caption.txt"  # the end of the file beside a figure
+CAPTION = ".caption.txt"  # the end of the name of a caption file
 
 
 def _settings() -> dict[str, Any]:
-    """What matplotlib is told for the look of now."""
+    """The settings of matplotlib for the current look."""
     chosen = style()
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     grounds = ("figure.facecolor", "savefig.facecolor")
@@ -70,8 +69,8 @@ def _settings() -> dict[str, Any]:
 
 @contextmanager
 def theme(chosen: Look | None = None) -> Iterator[None]:
-    """Draw in headscope's style, with the look of now or another, and leave matplotlib as it was. `words.lacking` names
-    letters the font lacks.
+    """Draw in headscope's style, with the current look or another, and restore matplotlib's settings afterwards.
+    `words.lacking` names letters that the font lacks.
     """
     with using(chosen or look()), matplotlib.rc_context(_settings()), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
@@ -79,14 +78,14 @@ def theme(chosen: Look | None = None) -> Iterator[None]:
 
 
 def new_figure(width: float, height: float, layout: str | None = "constrained") -> Drawing:
-    """An empty figure, as wide as the options say, or else `width`; inches."""
+    """An empty figure, as wide as the options say, or else `width`; in inches."""
     from headscope.drawing.figure import Drawing
 
     return Drawing(figsize=(wide(width), height), layout=layout)
 
 
 def sign(figure: Drawing, n: str, signature: str) -> None:
-    """Put into a caption how many texts a figure rests on and what could change it; a look may ask for it below."""
+    """Put the sample size and the signature of a figure into its caption, and below the figure if the look says so."""
     figure.caption = replace(figure.caption, n=n, signature=signature)
     if not look().signature:
         return
@@ -136,8 +135,8 @@ def render(figure: Figure, suffix: str) -> bytes:
 
 
 def _named_clips(svg: bytes) -> bytes:
-    """A drawing whose clipping frames are named after what is written of them: matplotlib's names hang on the last
-    bits of their places, which the layout leaves to chance.
+    """An SVG whose clipping paths are named by a hash of their content, because matplotlib's names depend on the last
+    bits of their places, which the layout does not reproduce.
     """
     for name, frame in re.findall(rb'<clipPath id="(p[0-9a-f]{10})">(.*?)</clipPath>', svg, re.DOTALL):
         svg = svg.replace(name, b"p" + hashlib.sha256(frame).hexdigest()[:10].encode())
@@ -145,8 +144,8 @@ def _named_clips(svg: bytes) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure, and beside it its caption as text, `figure.caption.txt`; return where the figure is. The kind of
-    file follows from the name.
+    """Write a figure, and beside it its caption as text, `figure.caption.txt`; return the path of the figure. The kind
+    of file follows from the name.
     """
     from headscope.drawing.figure import Drawing
 

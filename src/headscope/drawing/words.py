@@ -15,7 +15,7 @@ _LONGEST = 28  # letters of a word
 
 
 def label(word: str, longest: int = _LONGEST) -> str:
-    """A word as it is drawn: no longer than there is room for, and without signs that a picture cannot hold."""
+    """A word as it is drawn: shortened to `longest`, and without characters that a picture cannot hold."""
     shown = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(mark) in ("Cc", "Cs") else mark for mark in word)
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
@@ -26,7 +26,7 @@ def lacking(words: Iterable[str]) -> str:
 
 
 def width_of(word: str, size: float) -> float:
-    """How wide a word of so many points is drawn, in inches."""
+    """The width in inches of a word in letters of `size` points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 

@@ -40,9 +40,11 @@ _CHOICES = {**ALIKE_FOLLOWED, "table2": ("direction",)}
 
 @blame_folder
 def draw(name: str, results: Results, kind: str | None = None, quantity: str | None = None, **choices: Any) -> Drawing:
-    """The figure called `name`, drawn from a run or a study. `choices` are those of all figures, the fields of
-    headscope.drawing.look.Look, and those that the figure takes: figures of distances the fields of
-    headscope.figures.alike.AlikeChoices, table2 the direction of heads, figures of studies what their declaration says.
+    """The figure called `name`, drawn from a run or a study.
+
+    `choices` are those of all figures (the fields of headscope.drawing.look.Look) and those of this figure: figures of
+    distances take the fields of headscope.figures.alike.AlikeChoices, table2 the direction of heads, and figures of
+    studies the choices that they declare.
     """
     chosen, others = split_look(choices)
     with using(chosen):

@@ -1,4 +1,4 @@
-"""Which heads are alike, drawn: Clark et al. 2019, Figure 6, the whole matrix of distances, and the tree of heads."""
+"""Figures of similar heads: Clark et al. 2019, Figure 6, the whole matrix of distances, and the tree of heads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMED = 400  # leaves that have names
 
 @dataclass(frozen=True)
 class AlikeChoices:
-    """How distances become a picture: the scaling of `clark6`, groups and linkage of trees, the order of the matrix."""
+    """How distances are drawn: the scaling of `clark6`, groups and linkage of trees, the order of the matrix."""
 
     embedding: Method = "metric"
     sqrt: bool = False
@@ -45,7 +45,7 @@ class AlikeChoices:
 
 
 USUAL = AlikeChoices()
-# Which of them each figure follows.
+# Which of these choices each figure takes.
 FOLLOWED = {
     "clark6": ("embedding", "sqrt"),
     "dendrogram": ("groups", "linkage", "sqrt"),
@@ -54,7 +54,7 @@ FOLLOWED = {
 
 
 def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Drawing:
-    """Heads as points, those that attend alike close together: on the left by what they do, on the right by layer."""
+    """A figure with heads as points, similar heads close together: on the left by behaviour, on the right by layer."""
     likeness = alike(results, kind)
     points, stress = likeness.embed(choices.embedding, choices.sqrt)
     labels, surface = tuple(map(results.spelled, likeness.labels)), tuple(map(results.spelled, SURFACE))
@@ -86,7 +86,7 @@ def clark6(results: Results, kind: Kind | None = None, choices: AlikeChoices = U
 
 
 def _behaviours(axes: Axes, points: Float64[np.ndarray, "head 2"], labels: tuple[str, ...], surface: tuple[str, ...]) -> None:
-    """Points by what heads do; those with a label that is not of the surface are black, and named elsewhere."""
+    """Draw points by behaviour; heads with a label that is not in `surface` have one colour, and are named later."""
     labelled = np.array(labels, dtype=object)
     looks = [(labelled == label, label, 26.0, hue(number), MARKERS[number], 2) for number, label in enumerate(surface)]
     looks.append((~np.isin(labelled, ["", *surface]), "another type, named", 34.0, hue(6), MARKERS[6], 3))
@@ -119,7 +119,7 @@ def _layers(axes: Axes, bar: Axes, points: Float64[np.ndarray, "head 2"], heads:
 
 
 def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Drawing:
-    """Every head by every head, by layer or in the order of the tree."""
+    """A figure of the distances of every head to every head, by layer or in the order of the tree."""
     likeness = alike(results, kind)
     by_tree = choices.order == "tree"
     order = list(likeness.groups(1, choices.linkage, choices.sqrt).tree.leaves) if by_tree else list(range(len(likeness.heads)))
@@ -147,7 +147,7 @@ def distances(results: Results, kind: Kind | None = None, choices: AlikeChoices 
 
 
 def _by_layer(axes: Axes, heads: list[HeadId]) -> None:
-    """Lines between layers, and their numbers."""
+    """Draw lines between layers, and their numbers."""
     starts = [place for place, head in enumerate(heads) if place == 0 or heads[place - 1].layer != head.layer]
     for start in starts[1:]:
         axes.axvline(start - 0.5, color="white", linewidth=0.9)
@@ -162,13 +162,13 @@ def _by_layer(axes: Axes, heads: list[HeadId]) -> None:
 
 
 def unit(results: Results, sqrt: bool) -> str:
-    """What distances are counted in."""
+    """The unit of distances."""
     summed = "" if results.measures.get("distances", {}).get("normalise", True) else ", summed over rows"
     return f"√ Jensen–Shannon divergence (√nats{summed})" if sqrt else f"Jensen–Shannon divergence (nats{summed})"
 
 
 def dendrogram(results: Results, kind: Kind | None = None, choices: AlikeChoices = USUAL) -> Drawing:
-    """The tree of heads, a head a line with what it does; where the dashed line cuts it, it falls into groups."""
+    """A figure of the tree of heads, one line per head with its type; the dashed line cuts it into groups."""
     likeness = alike(results, kind)
     grouping = likeness.groups(choices.groups, choices.linkage, choices.sqrt)
     size = len(likeness.heads)
@@ -192,7 +192,7 @@ def dendrogram(results: Results, kind: Kind | None = None, choices: AlikeChoices
 
 
 def cut_height(grouping: Grouping) -> float | None:
-    """The height at which a tree falls into its groups; none for one group, or for as many as points."""
+    """The height that cuts a tree into its groups; None for one group, or for as many groups as heads."""
     size, heights = len(grouping.tree.leaves), grouping.tree.heights
     if not 1 < grouping.number < size:
         return None
@@ -200,14 +200,14 @@ def cut_height(grouping: Grouping) -> float | None:
 
 
 def _branches(axes: Axes, grouping: Grouping) -> None:
-    """The tree from left (0) to right: branches within a group in its colour, and where they are cut."""
+    """Draw the tree from left (0) to right: branches within a group in its colour, and the cut."""
     from matplotlib.collections import LineCollection
 
     tree, size = grouping.tree, len(grouping.tree.leaves)
     y = dict(zip(tree.leaves, map(float, range(size)), strict=True))
     height = dict.fromkeys(range(size), 0.0)
-    group_of = dict(enumerate(grouping.groups.tolist()))  # the group that all points of a cluster are of, -1 if there are several
-    # Groups side by side have different colours; one of a single head has none.
+    group_of = dict(enumerate(grouping.groups.tolist()))  # the group of all points of a cluster, -1 if there are several groups
+    # Adjacent groups have different colours; a group of a single head has none.
     order = dict.fromkeys(int(grouping.groups[leaf]) for leaf in tree.leaves if (grouping.groups == grouping.groups[leaf]).sum() > 1)
     colours = {group: hue(number % 6) for number, group in enumerate(order)}
     lines, painted = [], []

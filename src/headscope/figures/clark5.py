@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 NEEDS = ("relations", "coreference")
 SHOWN = 6  # heads, as in the paper
-_LEAST = 0.5  # of what a head picks that is shown without being asked for: more right than wrong
-_USUAL = {"relations": DIRECTIONS[0], "coreference": COREFERENT_DIRECTIONS[0]}  # directions that names of quantities leave out
+_LEAST = 0.5  # least accuracy of a head that is shown by default: more right than wrong
+_USUAL = {"relations": DIRECTIONS[0], "coreference": COREFERENT_DIRECTIONS[0]}  # directions that names of quantities omit
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A head that is the best of a label, and the text of the gallery in which its links are darkest."""
+    """The best head of a label, and the text of the gallery in which its links are darkest."""
 
     lift: float
     label: str
@@ -40,8 +40,8 @@ class Choice:
 
 
 def draw(results: Results, kind: str | None = None, named: str | None = None) -> Drawing:
-    """The six heads that are mostly right and exceed a simple rule by most, each of another label; or those of the
-    labels that are `named`, as in `obj,det`.
+    """A figure of the six heads that are mostly right and exceed a simple rule by most, each for another label; or of
+    the heads of the labels that are `named`, as in `obj,det`.
     """
     kind = choose_kind(results, [f"{measure}_best" for measure in NEEDS if measure in results], kind)
     found = sorted(_choices(results, kind), key=lambda choice: -choice.lift)
@@ -65,13 +65,13 @@ def draw(results: Results, kind: str | None = None, named: str | None = None) ->
     highlights = {head: _drawn(results, choice)[1] for head, choice in shown.items()}
     notes = {head: _note(choice) for head, choice in shown.items()}
     fair = all(results.measures[choice.example.measure].get("selection") == "crossfit" for choice in shown.values())
-    chosen = f"Heads are chosen on {'other documents than' if fair else 'the documents'} they are scored on"
+    chosen = f"Heads are chosen and scored on {'different' if fair else 'the same'} documents"
     n = f"{len(shown)} sentences, selected automatically. In red: the annotated relation. {chosen}"
     return lines.draw(grids, n, results.signature, highlights, notes)
 
 
 def _drawn(results: Results, choice: Choice) -> tuple[Grid, Highlight]:
-    """The map of an example between words, and what is red in it."""
+    """The map of an example between words, and the links that are red in it."""
     assert results.gallery is not None
     text = results.gallery.texts[choice.example.text]
     return grid_of(text, choice.example.head, choice.example.map / 65535), _highlight(text, choice)
@@ -98,7 +98,7 @@ def _darkness(grid: Grid, highlight: Highlight) -> float:
 
 
 def _twice(directions: str, heads: str) -> list[str]:
-    """The direction of each head, where they may have one in common."""
+    """The direction of each head; all heads may share one."""
     split = directions.split(" | ")
     return split * len(heads.split(" | ")) if len(split) == 1 else split
 
@@ -128,7 +128,7 @@ def grid_of(text: dict[str, Any], head: HeadId, weights: Float[np.ndarray, "quer
 
 
 def _grouped(side: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...], Float[np.ndarray, "group token"]]:
-    """The words and special tokens of a side, the number of the word of each, and which tokens each has."""
+    """The words and special tokens of a side, the number of the word of each, and the tokens of each."""
     keys = [("word", word) if word >= 0 else ("token", place) for place, word in enumerate(side["words"])]
     groups = list(dict.fromkeys(keys))
     forms = tuple(side["forms"][number] if of == "word" else side["tokens"][number] for of, number in groups)

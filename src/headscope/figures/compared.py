@@ -1,4 +1,4 @@
-"""Runs or studies side by side: a dot with its interval for each number of each, or a line by layer."""
+"""Figures that compare runs or studies: a dot with its interval for each number, or a line by layer."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-_ROWS, _PANELS = 24, 9  # of a panel, and of a figure, at most
+_ROWS, _PANELS = 24, 9  # most rows of a panel, and most panels of a figure
 
 
 def draw(compared: Comparison, name: str | None = None, change: bool = False) -> Drawing:
-    """One table of a comparison; without a name the figure that the kind of study has for it (of ablation the scores
-    without each head on each task), or else the first table. `change` is for the former: what is lost, in percent of
-    the score, instead of scores.
+    """A figure of one table of a comparison. Without a name it is the figure that the kind of study has (for ablation
+    the scores without each head on each task), or else that of the first table. With `change`, the figure of ablation
+    shows the losses in percent of the score instead of scores.
     """
     study = compared.results[0].study
     if change and (name is not None or study not in REGISTRY):
-        raise RunError("change is only for scores without each head, of studies of ablation", "Omit it")
+        raise RunError("change applies only to studies of ablation, to scores without each head", "Omit it")
     if name is None and study is not None and study in REGISTRY:
         try:
             if (figure := REGISTRY[study].draw_compared(compared.results, change)) is not None:
@@ -50,7 +50,7 @@ def _signatures(comparison: Comparison) -> str:
 
 
 def _groups(comparison: Comparison, name: str) -> dict[str, list[Row]]:
-    """The rows of each panel, by all but the last of their keys, those left out that are the same everywhere."""
+    """The rows of each panel, by all but the last of their keys, without keys that are equal everywhere."""
     table = comparison.values[name]
     told = [key for key in comparison.keys[name][:-1] if len(set(table[key])) > 1]
     groups: dict[str, list[Row]] = {}
@@ -113,5 +113,5 @@ def _lines(groups: dict[str, list[Row]], comparison: Comparison) -> Drawing:
 
 
 def _legend(figure: Drawing, axes: Axes, comparison: Comparison) -> None:
-    room = 96 // (max(map(len, comparison.headings[0])) + 8)  # signs that stand side by side
+    room = 96 // (max(map(len, comparison.headings[0])) + 8)  # characters per entry
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=max(1, min(4, room)), fontsize=pt(8))

@@ -1,4 +1,4 @@
-"""Clark et al. 2019, Tables 1 and 2 as figures: the best head of each label beside the best simple rule."""
+"""Clark et al. 2019, Tables 1 and 2 as figures: the best head of each label, and the best simple rule."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _NAMES = {"nearest": "Nearest", "head_match": "Head match", "sieves": "Rule-base
 
 
 def draw(results: Results, kind: str | None = None, measure: str = "relations") -> Drawing:
-    """One row per label, most frequent first: the chosen head's accuracy on other documents, and the rule's."""
+    """A figure with one row per label, most frequent first: the best head's accuracy, and that of the rule."""
     table = results[f"{measure}_best"]
     kinds = list(dict.fromkeys(table["kind"]))
     if not kinds:
-        raise RunError(f"no label of {measure} has enough cases to be listed", f"Lower the bar with -O {measure}.least=1")
+        raise RunError(f"no label of {measure} has enough cases to be listed", f"Lower the minimum with -O {measure}.least=1")
     if kind is not None and kind not in kinds:
         raise RunError(f"the run has no {kind} attention", f"It has {', '.join(kinds)}")
     rows = table.where(kind=kind or kinds[0])
@@ -82,8 +82,8 @@ def _chosen(heads: str, direction: str) -> str:
 
 
 def draw_table2(results: Results, kind: str | None = None, direction: str = DIRECTIONS[0]) -> Drawing:
-    """One row per rule or way to choose a head, one panel per kind of mention; beside each panel our numbers and the
-    paper's, in percent.
+    """A figure with one row per rule or way to choose a head and one panel per kind of mention. Our numbers and those
+    of the paper, in percent, are beside each panel.
 
     `direction` is that of the heads: mention to antecedent, as in the paper, or the opposite.
     """
@@ -118,7 +118,7 @@ def draw_table2(results: Results, kind: str | None = None, direction: str = DIRE
         first.plot([], [], "D", color=hue(1), markerfacecolor="none", markersize=4.5, label="Clark et al. 2019, bert-base-uncased")
         figure.legend(loc="outside upper right", ncols=across(2), fontsize=pt(8))
         fair = results.measures["coreference"].get("selection") == "crossfit"
-        chosen = f"Heads are chosen on {'other documents than' if fair else 'the documents'} they are scored on"
+        chosen = f"Heads are chosen and scored on {'different' if fair else 'the same'} documents"
         sign(figure, f"{max(row['n'] for row in cells.values()):,} mentions. {chosen}", results.signature)
     return figure
 

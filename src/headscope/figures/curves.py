@@ -1,4 +1,4 @@
-"""Figures of curves by layer, as descriptions: what a static figure and an interactive one draw alike."""
+"""Figures of curves by layer, as descriptions that static and interactive figures share."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ CURVES: dict[str, tuple[Panel, ...]] = {
 
 
 def needs(name: str) -> tuple[str, ...]:
-    """The measures that a figure shows; any one of them will do, and brings its panels."""
+    """The measures that a figure shows; any one of them is enough, and gives its panels."""
     return tuple(dict.fromkeys(panel.measure for panel in CURVES[name]))
 
 
@@ -95,12 +95,12 @@ def described(name: str, results: Results, kind: str) -> list[Panel]:
 
 
 def sizes(name: str, results: Results, kind: str) -> str:
-    """What a figure rests on: `347 texts`."""
+    """The sample size of a figure: `347 texts`."""
     return sample_size(results, list(dict.fromkeys(panel.measure for panel in described(name, results, kind))), kind)
 
 
 def draw(name: str, results: Results, kind: str | None = None) -> Drawing:
-    """A panel below the other: each point is a head, each line a layer mean with its 95% interval."""
+    """A figure with one panel below the other: each point is a head, each line a layer mean with its 95 % interval."""
     kind = choose_kind(results, [measure for measure in needs(name) if measure in results], kind)
     panels = described(name, results, kind)
     if not panels:

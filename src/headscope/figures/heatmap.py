@@ -23,9 +23,9 @@ _BESIDE, _CELL, _SMALLEST = 1.4, 0.42, 4.0  # inches beside the cells, and of a 
 
 
 def draw(results: Results, named: str, kind: str | None = None) -> Drawing:
-    """One row per layer, one column per head; values are written in the cells where there is room.
+    """A figure with one row per layer and one column per head; values are written in the cells if there is room.
 
-    Where a value is negative, the scale has two colours that part at the baseline.
+    If a value is negative, the scale has two colours that meet at the baseline.
     """
     measure, quantity = find(results, named)
     kind = choose_kind(results, [measure], kind)
@@ -59,7 +59,7 @@ def draw(results: Results, named: str, kind: str | None = None) -> Drawing:
 
 
 def draw_matrix(results: Results, kind: str | None = None, measure: str = "relations") -> Drawing:
-    """Accuracy above the best simple rule, of the better direction; lines separate layers."""
+    """A figure of the accuracy above the best simple rule, for the better direction; lines separate layers."""
     table = results[measure]
     kinds = list(dict.fromkeys(table["kind"]))
     if not kinds or (kind is not None and kind not in kinds):
@@ -72,7 +72,7 @@ def draw_matrix(results: Results, kind: str | None = None, measure: str = "relat
     for row in table:
         at = labels.index(row["label"]), place[row["layer"], row["head"]]
         lift[at] = max(lift[at], row["lift"])
-    bound = float(np.clip(np.abs(lift[np.isfinite(lift)]).max(), 0.01, 0.5))  # far below the rule is all the same
+    bound = float(np.clip(np.abs(lift[np.isfinite(lift)]).max(), 0.01, 0.5))  # values far below the rule have the same colour
     with theme():
         figure = new_figure(9.6, 1.4 + 0.2 * len(labels))
         axes = figure.subplots()

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from headscope.drawing.figure import Drawing
 
-_ACROSS, _WIDTH = 4, 11.5  # panels of a row, and inches
+_ACROSS, _WIDTH = 4, 11.5  # panels per row, and inches
 _LONGEST = 16  # letters of a word
 FAR = 1.5  # times the rest: a diagonal as high as that does not set the scale, as in the browser
 _DIGITS = 0.24  # inches of a cell that has room for a number
 
 
 def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highlight | None = None) -> Drawing:
-    """One heatmap per title; rows are influenced by columns. `n` says how much text that is: "12 words"."""
+    """A figure with one heatmap per title; rows are influenced by columns. `n` is the amount of text: "12 words"."""
     check_drawable(panels.values())
     with theme():
         positions = max(len(grid.rows) for grid in panels.values())
@@ -48,7 +48,7 @@ def draw(panels: Mapping[str, Grid], n: str, signature: str, highlight: Highligh
 
 
 def scale_of(weights: Float[np.ndarray, "row column"]) -> tuple[float, bool]:
-    """The value of the last colour, and whether values exceed it: a large diagonal does not set the scale."""
+    """The value of the last colour, and whether values exceed it, because a large diagonal does not set the scale."""
     most = float(weights.max())
     apart = float(weights[~np.eye(weights.shape[0], weights.shape[1], dtype=bool)].max(initial=0))
     return (apart, True) if most > FAR * apart > 0 else (most or 1.0, False)
@@ -85,7 +85,7 @@ def _panel(figure: Drawing, axes: Axes, title: str, grid: Grid, cell: float, hig
 
 
 def _outline(axes: Axes, grid: Grid, highlight: Highlight) -> None:
-    """A red frame around each highlighted cell."""
+    """Draw a red frame around each highlighted cell."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
@@ -95,7 +95,7 @@ def _outline(axes: Axes, grid: Grid, highlight: Highlight) -> None:
 
 
 def _number(value: float) -> str:
-    """At most three signs: .34, 1.2, 12."""
+    """A number of at most three characters: .34, 1.2, 12."""
     if value >= 9.95:
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 0.995 else f"{value:.2f}".removeprefix("0")

@@ -35,8 +35,8 @@ def draw(
     highlights: Mapping[HeadId, Highlight] | None = None,
     notes: Mapping[HeadId, str] | None = None,
 ) -> Drawing:
-    """One panel per head; `n` says how much text that is: "12 words". Words and links of `highlights` are red; `notes`
-    stand below the names of heads.
+    """A figure with one panel per head; `n` is the amount of text: "12 words". Words and links of `highlights` are red;
+    `notes` are below the names of heads.
     """
     if len(grids) > MOST:
         raise RunError(f"a figure has room for {MOST} heads, not {len(grids)}", "Name fewer with --heads, or draw thumbnails: --heads all")
@@ -66,8 +66,8 @@ def draw(
 
 
 class Frame(NamedTuple):
-    """The places of a panel, in inches: how wide the first column is, between columns, the panel, its height, a line;
-    and how many lines its title has.
+    """The sizes of a panel in inches: the width of the first column, the gap between columns, the width and height of
+    the panel, the height of a line; and the number of lines of its title.
     """
 
     first: float
@@ -79,13 +79,13 @@ class Frame(NamedTuple):
 
 
 def check_drawable(grids: Iterable[Grid]) -> None:
-    """An error for a grid without rows or columns."""
+    """Raise an error for a grid without rows or columns."""
     if not all(grid.rows and grid.columns for grid in grids):
         raise RunError("without special tokens there is nothing to draw", "Use --specials show")
 
 
 def shade(axes: Axes, x: float, y: float, width: float, height: float) -> None:
-    """A soft ground behind what a model wrote."""
+    """Draw a pale background behind text that a model generated."""
     from matplotlib.patches import Rectangle
 
     axes.add_patch(Rectangle((x, y), width, height, facecolor=style().shade, edgecolor="none", zorder=0))
@@ -99,7 +99,7 @@ def colours_of(weights: Float[np.ndarray, "line"], red: Bool[np.ndarray, "line"]
 
 
 def _panel(axes: Axes, head: HeadId, grid: Grid, labels: list[list[str]], frame: Frame, highlight: Highlight, note: str) -> None:
-    """One head, in inches from the upper left corner."""
+    """Draw one head, in inches from the upper left corner."""
     from matplotlib.collections import LineCollection
 
     step, start, end = frame.step, frame.first, frame.first + frame.gap

@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 LEAST = 0.05  # a fainter line cannot be seen in a thumbnail
 _SIDE, _GAP = 0.52, 0.09  # inches of a thumbnail, and between two
 _LEFT, _TOP, _BETWEEN = 0.42, 0.62, 0.5  # inches left of the thumbnails, above them, and between kinds of attention
-LONG = 40  # positions of a text whose lines can be told apart; maps of a longer one are drawn as heatmaps
+LONG = 40  # most positions of a text whose lines can be distinguished; longer ones are drawn as heatmaps
 _MOST = 1.2  # inches from one thumbnail to the next
 _LONGEST = 110  # letters of the title
 
 
 def draw(grids: Mapping[HeadId, Grid], title: str, n: str, signature: str, highlights: Mapping[HeadId, Highlight] | None = None) -> Drawing:
-    """A thumbnail per head: on the left the words that attend, on the right those attended to, and lines as dark as the
-    weights.
+    """A figure with one thumbnail per head: on the left the attending words, on the right those attended to, and lines
+    as dark as the weights.
 
-    Of a text of more than 40 words, rows that attend to columns, coloured by the square root of the weight.
+    For a text of more than 40 words, thumbnails are heatmaps: rows attend to columns, and colour is the square root of
+    the weight.
     """
     check_drawable(grids.values())
     kinds = list(dict.fromkeys(head.kind for head in grids))
@@ -82,7 +83,7 @@ def _maps(axes: Axes, grids: Mapping[HeadId, Grid], places: Mapping[HeadId, tupl
 
 
 def shrunk(weights: Float[np.ndarray, "row column"], most: int = 64) -> Float[np.ndarray, "row column"]:
-    """A map of at most so many rows and columns, each cell the largest weight of a block, as in the browser."""
+    """A map reduced to at most `most` rows and columns, each cell the largest weight of a block, as in the browser."""
     step = -(-max(weights.shape) // most)
     for axis, size in enumerate(weights.shape):
         weights = np.maximum.reduceat(weights, range(0, size, step), axis)
@@ -96,7 +97,7 @@ def _lines(
     side: float,
     highlights: Mapping[HeadId, Highlight],
 ) -> None:
-    """The frames and lines of all heads, in inches from the upper left corner."""
+    """Draw the frames and lines of all heads, in inches from the upper left corner."""
     from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.patches import Rectangle
 

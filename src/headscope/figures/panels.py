@@ -1,4 +1,4 @@
-"""The panel of Clark et al.'s Figures 2 and 4: a point per head, the layer means as a line with a band."""
+"""The panel of Clark et al.'s Figures 2 and 4: one point per head, and the layer means as a line with a band."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 COUNTED = {"relations": "words", "coreference": "mentions", "pronouns": "pronouns"}  # the cases of heads as classifiers
 
 _DASHED = (0, (4, 3))
-_SAME = 0.005  # lines that are closer cannot be told apart
+_SAME = 0.005  # lines that are closer cannot be distinguished
 
 
 def choose_kind(results: Results, measures: Sequence[str], kind: str | None) -> str:
-    """The kind of attention to draw: the one asked for, or the first there is."""
+    """The kind of attention to draw: the requested one, or the first of the run."""
     kinds = list(dict.fromkeys(name for measure in measures for name in results[measure]["kind"]))
     if kind is not None and kind not in kinds:
         raise RunError(f"the run has no {kind} attention", f"It has {', '.join(kinds)}")
@@ -30,7 +30,7 @@ def choose_kind(results: Results, measures: Sequence[str], kind: str | None) -> 
 
 def available(results: Results, measure: str, kind: str, curves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The curves for which the run has data: measured, defined for this kind of attention, not empty, and not 0 by
-    necessity, as the entropy of a row that sees one token is.
+    definition, like the entropy of a row that sees one token.
     """
     if measure not in results:
         return []
@@ -40,8 +40,8 @@ def available(results: Results, measure: str, kind: str, curves: Sequence[tuple[
 
 
 def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequence[tuple[str, str]], baseline: str | None = None) -> None:
-    """Draw quantities by layer; `curves` are (quantity, label), `baseline` a label for what even attention would
-    give: one dashed line per curve, in its colour, or a grey line where several curves have the same.
+    """Draw quantities by layer; `curves` are (quantity, label), `baseline` is a label for even attention: one dashed
+    line per curve, in its colour, or a grey line if several curves share it.
     """
     heads = results[measure].where(kind=kind)
     layers = results[f"{measure}_layers"].where(kind=kind)
@@ -68,7 +68,7 @@ def points(axes: Axes, results: Results, measure: str, kind: str, curves: Sequen
 
 
 def sample_size(results: Results, measures: Sequence[str], kind: str, quantity: str | None = None) -> str:
-    """What figures of these measures, or of one quantity, rest on: texts, rows, or the cases of a contest."""
+    """The sample size of figures of these measures, or of one quantity: texts, rows, or cases such as words."""
     sizes = []
     for measure in measures:
         if measure in results:

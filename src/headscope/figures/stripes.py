@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 NEEDS = ("sequences",)
 MOST = 3  # heads
-LABELLED = 60  # tokens of a map that has room for them
+LABELLED = 60  # most tokens of a map with labels
 _REMEDY = "Run again with --measures sequences --corpus repeats:20, whose sequences fit on a page"
 
 
 def draw(results: Results, kind: str | None = None, quantity: str = "induction") -> Drawing:
-    """The maps of the heads with the highest scores, each on the text of the gallery that shows it best."""
+    """A figure of the maps of the heads with the highest scores, each on the text of the gallery that shows it best."""
     kind = choose_kind(results, list(NEEDS), kind)
     rows = sorted((row for row in results["sequences"].where(kind=kind, quantity=quantity) if row["n"]), key=lambda row: -row["value"])
     values = {HeadId(row["kind"], row["layer"] - 1, row["head"] - 1): row["value"] for row in rows}
@@ -59,7 +59,7 @@ def draw(results: Results, kind: str | None = None, quantity: str = "induction")
 
 
 def _examples(results: Results, head: HeadId, quantity: str) -> list[Example]:
-    """The first text that the gallery has for a head's score, if the text shows a token and an earlier copy of it."""
+    """The first example of the gallery for a head's score whose text has a token and an earlier copy of it, if any."""
     if results.gallery is None:
         return []
     examples = [example for example in results.gallery.examples if (example.head, example.quantity) == (head, quantity)]

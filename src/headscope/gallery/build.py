@@ -1,6 +1,6 @@
-"""Making the gallery of a finished run: a second look, text by text, at a small sample of what it read.
+"""The gallery of a finished run, made in a second pass over a small sample of its texts.
 
-A text's score for a head is the measure's own on that text alone. Only the maps that are shown are kept.
+A text's score for a head is the value of the measure on that text. Only the maps that are shown are kept.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from headscope.gallery.examples import Scores
     from headscope.results.gallery import Map
 
-    # Gives each text, in any order, with the maps of all heads of the plan, those of a kind side by side.
+    # A function that yields each text, in any order, with the maps of all heads of the plan, stacked by kind.
     Look = Callable[[Sequence[Encoded]], Iterable[tuple[Encoded, Mapping[Kind, Float[torch.Tensor, "head query key"]]]]]
 
 MOST = 3  # stacks: texts with the maps of all heads
@@ -48,14 +48,14 @@ BYTES = 1_200_000  # of all stacks together
 NICE = range(8, 25)  # tokens of a stack
 LONGEST = 32  # tokens of a stack
 TOO_LONG = f"{LEFT_OUT}: texts are too long to keep their maps"
-ROWS = 2000  # of attention that distances are a mean over
-PAIRS = 160_000_000  # of heads and rows: with many heads fewer rows are looked at
-HEADS = 2048  # with more, none are compared
+ROWS = 2000  # of attention over which distances are means
+PAIRS = 160_000_000  # of heads, times rows: with many heads fewer rows are used
+HEADS = 2048  # most heads that are compared
 
 
 @dataclass(frozen=True)
 class GalleryReading:
-    """Some texts of one way of reading the corpus, and the names of the measures that read it so."""
+    """Some texts of one way to read the corpus, and the names of the measures that use it."""
 
     texts: Sequence[Encoded]
     measures: frozenset[str]
@@ -80,7 +80,7 @@ def build_gallery(
                 distances.add(text, seen.maps)
                 if (window := stacks.get(text.id)) is not None:
                     stacked[text.id] = texts.place(number, text, window), _stack(seen, window)
-            del maps, seen  # or they would be held until the next ones are there
+            del maps, seen  # free the memory before the next maps are computed
     ids = layout.ids()
     examples = [
         Example(
@@ -115,7 +115,7 @@ class _Scorer:
         self._plan = Plan(tuple(measures), tuple(range(len(wide))), HeadLayout(wide))
 
     def __call__(self, seen: ViewedText, names: frozenset[str]) -> dict[str, dict[str, Scores]]:
-        """By measure and quantity, each head's value and n, and what even attention gives (0 if not known)."""
+        """By measure and quantity: each head's value, its n, and the value of even attention (0 if not known)."""
         accumulator = Accumulator(self._plan, 0, 0, names)
         view = BatchView([seen.text], self._rows, poisson_weights([seen.text.document], 0))
         for index, kind in enumerate(self._place):
@@ -149,7 +149,7 @@ class _GalleryTexts:
 
 
 def chosen_stacks(texts: Sequence[Encoded], layout: HeadLayout) -> dict[str, Window]:
-    """By id, the texts and parts shown: of good length, if possible of different documents; few if heads are many."""
+    """By id, the texts and windows to show: of good length, if possible of different documents; few for many heads."""
     size = max(1, layout.size) * 2
     count = max(1, min(MOST, BYTES // (size * NICE[-1] ** 2)))
     longest = min(LONGEST, isqrt(BYTES // (size * count)))
@@ -191,14 +191,14 @@ class GalleryDistances:
         self._rows = 0
 
     def add(self, text: Encoded, maps: Mapping[Kind, Float[torch.Tensor, "head query key"]]) -> None:
-        """Add all rows of a text, if it is one of the first that give rows enough."""
+        """Add all rows of a text, if it is one of the first texts that together have enough rows."""
         if text.id in self._wanted:
             sums, rows = jensen_shannon(maps[self._kind])
             self._sum += sums.cpu().numpy()
             self._rows += rows
 
     def finish(self, behaviour: Sequence[str]) -> tuple[Float32[np.ndarray, "head head"] | None, Points | None]:
-        """The mean distances and the points that picture them; None for models whose heads are not compared."""
+        """The mean distances and the heads as points; None for models whose heads are not compared."""
         if not self._rows:
             return None, None
         mean = self._sum / self._rows

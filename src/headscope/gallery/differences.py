@@ -1,8 +1,8 @@
 """How differently each head attends in two texts, such as the two sentences of a minimal pair.
 
-Words are aligned first: what the texts share, and words that stand in each other's place. A head's difference is the
-mean, over the pairs of aligned words, of the total variation distance between their two rows of the word map. Weight on
-a word without a counterpart differs as a whole: the other text has no such column.
+Words are aligned first: shared words, and words that replace each other. A head's difference is the mean, over the
+pairs of aligned words, of the total variation distance between their two rows of the word map. Weight on a word without
+a counterpart counts fully as a difference, because the other text has no such column.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Alignment:
 
     pairs: tuple[tuple[int, int], ...]
     rows: tuple[tuple[int, int], ...]  # the pairs that are words
-    changed: tuple[tuple[str, str], ...]  # what stands in place of what; "" for nothing
+    changed: tuple[tuple[str, str], ...]  # the words of each text; "" for none
 
 
 @dataclass(frozen=True)
 class HeadDifference:
-    """A head's mean difference between two texts, and its largest one, with the words whose rows they are."""
+    """A head's mean difference between two texts, and its largest one, with the words of these rows."""
 
     head: HeadId
     value: float
@@ -55,7 +55,7 @@ class TextDifferences:
 
 
 def align(first: Encoded, second: Encoded) -> Alignment:
-    """Which words of two texts correspond. Texts that share too little are refused."""
+    """The words of two texts that correspond; an error if the texts share too few words."""
     one, two = _positions(first), _positions(second)
     pairs: list[tuple[int, int]] = []
     changed: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""The texts in which heads do best what they are best at, and the part of a long text that is shown."""
+"""The texts that show best what heads are best at, and the window of a long text that is shown."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
     from headscope.results.gallery import Map
 
-    # Of each head on one text: value, n, and the value of even attention.
+    # For each head on one text: value, n, and the value of even attention.
     Scores = tuple[Float64[np.ndarray, "head"], Float64[np.ndarray, "head"], Float64[np.ndarray, "head"]]
 
-LONGEST = 48  # tokens that are shown of a text
+LONGEST = 48  # most tokens of a text that are shown
 
 Window = tuple[int, int]
 BYTES = 1_500_000  # of all examples' maps together
 NICE = range(8, 26)  # tokens of a text that shows a surface pattern well
-ELSE = 0.9  # what a share of attention in a text of another length is worth
+ELSE = 0.9  # factor for a share of attention in a text of another length
 
 
 def window(text: Encoded, measure: Measure | None = None, label: str = "", longest: int = LONGEST) -> Window:
-    """The tokens [start, end) of a text, from the start of a word, that hold the most cases of a label whole."""
+    """The tokens [start, end) of a text, from the start of a word, that contain the most complete cases of a label."""
     size = len(text)
     if size <= longest:
         return 0, size
@@ -57,8 +57,8 @@ def window(text: Encoded, measure: Measure | None = None, label: str = "", longe
 
 
 def _spans(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, int]]:
-    """The first and last token of each case of a label: of a word and its governor, the head words of a mention and
-    of what it refers to, a token of a group.
+    """The first and the last token of each case of a label: a word and its governor, the head words of a mention and of
+    its antecedent, or a token of a group.
     """
     if measure.needs is None:
         if label.startswith("to_"):
@@ -95,7 +95,7 @@ def _pairs(text: Encoded, measure: Measure, label: str) -> Iterator[tuple[int, i
 
 @dataclass(frozen=True)
 class ViewedText:
-    """A text of the reading of this number, and the maps of all heads on it, those of a kind side by side."""
+    """A text of a reading, given by its number, and the maps of all heads on it, stacked by kind."""
 
     reading: int
     text: Encoded
@@ -137,7 +137,7 @@ class BestExamples:
         self._head = np.array([skill.head for skill in skills], dtype=np.int64)
 
     def add(self, seen: ViewedText, scored: Mapping[str, Mapping[str, Scores]]) -> None:
-        """Consider a text, given what the measures say of it, by quantity."""
+        """Consider a text, given the scores of the measures on it, by quantity."""
         if seen.text.target is not None and len(seen.text.target) > LONGEST:
             return
         tie = (seen.text.cost in NICE, -order(seen.text))
@@ -161,7 +161,7 @@ class BestExamples:
         self._bar[number] = kept[-1].rank[0] if len(kept) == skill.examples else 0
 
     def examples(self) -> list[tuple[Skill, SkillExample]]:
-        """What was kept, by head: if it is too much, the second texts go first, and then those of smaller lifts."""
+        """The kept examples, by head; if there are too many, second texts and then small lifts are dropped."""
         # Skills come with the largest lift first.
         ranked = sorted((place, number) for number, kept in enumerate(self._kept) for place in range(len(kept)))
         chosen = []
@@ -177,9 +177,9 @@ class BestExamples:
 def _scores(
     text: Encoded, value: Float64[np.ndarray, "skill"], n: Float64[np.ndarray, "skill"], even: Float64[np.ndarray, "skill"] | None
 ) -> Float64[np.ndarray, "skill"]:
-    """How well a text shows a skill; 0 or less if it does not. `even` is None where answers are right or wrong."""
+    """How well a text shows a skill; 0 or less if it does not. `even` is None if answers are right or wrong."""
     right = np.nan_to_num(value) * n
     if even is None:  # three of three are better than one of one
         return np.where(right > 0, (right + 1) / (n + 2), 0.0)
-    # Of few tokens each gets much from any head: only what is more than that tells something.
+    # In a short text every token receives much attention from any head: only the excess counts.
     return np.where(right > 0, (value - even) * (1.0 if text.cost in NICE else ELSE), 0.0)

@@ -1,4 +1,4 @@
-"""What is shown of one head's map: between tokens or words, with special tokens or without."""
+"""The grid of one head's map: between tokens or words, with or without special tokens."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SPECIALS: tuple[Specials, ...] = get_args(Specials)
 
 @dataclass(frozen=True)
 class Grid:
-    """A map and what stands at its rows, which attend, and its columns, which are attended to."""
+    """A map with the words of its rows, which attend, and of its columns, which are attended to."""
 
     weights: Float[np.ndarray, "row column"]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    row_words: tuple[int, ...] = ()  # for each row the number of its word in the text, -1 for a special token
+    row_words: tuple[int, ...] = ()  # for each row, the number of its word in the text, -1 for a special token
     column_words: tuple[int, ...] = ()
-    generated_from: int | None = None  # the first row that a model wrote; the columns are the same then
+    generated_from: int | None = None  # the first row that a model generated; columns are the same in that case
 
     def strongest(self, row: int, top: int, least: float = 0.0) -> list[tuple[str, float]]:
-        """What a row attends to most, and how much; the earlier first where weights are equal."""
+        """What a row attends to most, with weights; of equal weights the earlier first."""
         order = np.argsort(-self.weights[row], kind="stable")[:top]
         return [(self.columns[column], float(self.weights[row, column])) for column in order if self.weights[row, column] > least]
 
@@ -50,7 +50,7 @@ def sides(encoded: Encoded, kind: Kind) -> tuple[Encoded, Encoded]:
 def grid(
     encoded: Encoded, head: HeadId, weights: Float[np.ndarray, "query key"], level: Level = "word", specials: Specials = "show"
 ) -> Grid:
-    """One head's map as asked for. Without special tokens rows keep their weights, or are renormalised."""
+    """One head's map as requested. Without special tokens rows keep their weights, or are renormalised."""
     check(level, specials)
     queries, keys = sides(encoded, head.kind)
     if level == "word":
@@ -77,7 +77,7 @@ def arranged(
 
 
 def _first_generated(side: Encoded, level: Level, specials: Specials) -> int | None:
-    """How many of the positions that are shown stand in the prompt; None for a text that no model wrote."""
+    """How many of the shown positions are in the prompt; None for a text that was not generated."""
     if side.generated_from is None:
         return None
     firsts: Iterable[int] = range(len(side)) if level == "token" else side.arrays.firsts.tolist()
@@ -87,8 +87,8 @@ def _first_generated(side: Encoded, level: Level, specials: Specials) -> int | N
 def between_words(
     queries: Encoded, keys: Encoded, weights: Float[np.ndarray, "head query key"]
 ) -> Float[np.ndarray, "head queryword keyword"]:
-    """Maps between words; a special token stands for itself."""
-    import torch  # here, since pages and figures of finished runs need none
+    """Maps between words; a special token is its own word."""
+    import torch  # imported here, because pages and figures of finished runs do not need it
 
     cpu = torch.device("cpu")
     maps = word_map(torch.from_numpy(np.ascontiguousarray(weights))[None], WordGroups.build([queries], cpu), WordGroups.build([keys], cpu))
@@ -96,7 +96,7 @@ def between_words(
 
 
 def check(level: str, specials: str) -> None:
-    """Refuse a level or a way with special tokens that is none."""
+    """Raise an error for an unknown level or an unknown treatment of special tokens."""
     for name, value, known in (("level", level, LEVELS), ("specials", specials, SPECIALS)):
         if value not in known:
             raise RunError(f"{name} {value!r} is unknown", choose_from(value, known))

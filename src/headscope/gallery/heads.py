@@ -1,4 +1,4 @@
-"""Which heads to look at: those a person names, or those that link most words of a text."""
+"""The heads to show: the named ones, or those that link distant words of a text most clearly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
-    """The heads that are named, each once; without a kind, of the first that the model has."""
+    """The named heads, each once; a name without a kind is of the model's first kind of attention."""
     kinds = list(dict.fromkeys(site.kind for site in model.sites))
     known = {head: head for head in model.layout.ids()}
     heads: dict[HeadId, None] = {}
@@ -41,11 +41,11 @@ def find_heads(model: Model, names: Iterable[str | HeadId]) -> list[HeadId]:
 
 
 def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray, "query key"]] | None = None) -> list[HeadId]:
-    """The heads of the model's first kind of attention, those that link far words most clearly first.
+    """The heads of the model's first kind of attention, sorted by how clearly they link distant words.
 
-    Of each word the largest weight to a word more than two places away is counted, and the sums are compared: a head
-    that looks at neighbours, at special tokens or at everything alike comes late. Equal heads stay in the model's
-    order. Without `maps` the model is run once, and no map is kept.
+    The score of a head is the sum, over words, of the largest weight on a word more than two places away. A head that
+    attends to neighbours, to special tokens or evenly has a low score. Equal heads keep the model's order. Without
+    `maps` the model is run once, and no map is kept.
     """
     kind = model.sites[0].kind
     mask = far(encoded, kind)
@@ -55,7 +55,7 @@ def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray,
 
     def score(layer: int, weights: Float[np.ndarray, "head query key"]) -> None:
         for number, sum_ in enumerate((between_words(queries, keys, weights) * mask).max(2).sum(1)):
-            scores[HeadId(kind, layer, number)] = round(float(sum_), 5)  # so that the last bits, which threads may change, decide nothing
+            scores[HeadId(kind, layer, number)] = round(float(sum_), 5)  # so that the last bits, which depend on threads, do not matter
 
     def keep(number: int, weights: torch.Tensor, *_: object) -> None:
         score(model.sites[number].layer, weights[0].float().cpu().numpy())
@@ -69,10 +69,10 @@ def rank(model: Model, encoded: Encoded, maps: Mapping[HeadId, Float[np.ndarray,
 
 
 def far(encoded: Encoded, kind: Kind) -> Bool[np.ndarray, "queryword keyword"]:
-    """True between words more than two places apart (in the shortest texts fewer), on the axes of a word map.
+    """True between words more than two places apart (fewer in very short texts), on the axes of a word map.
 
-    Special tokens and punctuation are no words here, and neither is the first word of a decoder's text if nothing
-    opens it: attention goes there that has nowhere to go.
+    Special tokens and punctuation do not count as words, nor does the first word of a decoder's text without a start
+    token, because it is often an attention sink.
     """
     side, _ = sides(encoded, kind)
     _, forms, roles = group(side.word_of, side.roles, [word.form for word in side.words], side.pieces)

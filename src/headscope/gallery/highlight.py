@@ -26,7 +26,7 @@ _NAMED = 30  # words in a message
 
 @dataclass(frozen=True)
 class Highlight:
-    """Pairs of words, the attending one first, whose links are red. None stands for every word and special token."""
+    """Pairs of words, the attending one first, whose links are red. None means every word and special token."""
 
     pairs: frozenset[Pair] = frozenset()
 
@@ -40,7 +40,7 @@ class Highlight:
         return marked
 
     def words(self, grid: Grid) -> tuple[Bool[np.ndarray, "row"], Bool[np.ndarray, "column"]]:
-        """Which rows and which columns of a grid are words that were named."""
+        """Which rows and which columns of a grid are named words."""
         rows, columns = ({pair[side] for pair in self.pairs} - {None} for side in (0, 1))
         if not self.pairs:
             return np.zeros(len(grid.rows), dtype=bool), np.zeros(len(grid.columns), dtype=bool)
@@ -61,7 +61,7 @@ def find_highlight(named: Iterable[str], relation: str | None, queries: Encoded,
 
 
 def _split(named: list[str], queries: Encoded, keys: Encoded) -> tuple[list[str], list[str]]:
-    """Names of words and pairs, and those of relations: what is no word of the text, but a relation that it has."""
+    """Names of words and pairs, and names of relations: those that are not words of the text but relations in it."""
     relations = [] if queries is not keys else [name for name in named if not _is_word(name, queries) and _is_relation(name, queries)]
     return [name for name in named if name not in relations], relations
 
@@ -78,7 +78,7 @@ def _is_relation(name: str, side: Encoded) -> bool:
 
 
 def find_pairs(named: Iterable[str], queries: Encoded, keys: Encoded) -> Highlight:
-    """The links that are named: `opened→door` (or `->`) is one link, `door` alone all from and to that word.
+    """The named links: `opened→door` (or `->`) is one link, `door` alone means all links from and to that word.
 
     `door:2` is the second `door` of the text. A word that occurs more than once needs such a number.
     """
@@ -96,7 +96,7 @@ def find_pairs(named: Iterable[str], queries: Encoded, keys: Encoded) -> Highlig
 
 
 def _around(name: str, queries: Encoded, keys: Encoded) -> set[Pair]:
-    """All links from and to a word; where rows and columns are different texts, of the text that has it."""
+    """All links from and to a word; if rows and columns are different texts, those of the text that has it."""
     if queries is keys:
         word = find_word(name, queries)
         return {(word, None), (None, word)}
@@ -107,7 +107,7 @@ def _around(name: str, queries: Encoded, keys: Encoded) -> set[Pair]:
 
 
 def find_word(name: str, side: Encoded) -> int:
-    """The number of a word of a text by its form, in any case if needed; `door:2` is the second one."""
+    """The number of a word of a text by its form, ignoring case if necessary; `door:2` is the second one."""
     forms = [word.form for word in side.words]
     name = name.strip()
     form, colon, number = name.rpartition(":")
@@ -134,7 +134,7 @@ def _numbered(form: str, places: Sequence[int]) -> str:
 def find_relation(name: str, side: Encoded) -> Highlight:
     """The links of a relation: `obj` (from dependents to heads), `head-to-dep obj`, or `coreferent`.
 
-    A relation without a subtype means its subtypes, too.
+    A relation without a subtype includes its subtypes.
     """
     if name == COREFERENT:
         pairs = _coreferent(side)

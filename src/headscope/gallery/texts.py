@@ -1,4 +1,4 @@
-"""One text at a time: typed in, put through a model, looked at."""
+"""The maps of one text in a model, and texts and maps in the format of pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def look(model: Model, encoded: Encoded, heads: Collection[HeadId] | None = None) -> dict[HeadId, Float[np.ndarray, "query key"]]:
-    """The maps of one text, of the heads asked for or of all. Other layers are not captured."""
+    """The maps of one text, of the named heads or of all. Other layers are not captured."""
     known = model.layout.ids()
     if unknown := [str(head) for head in heads or () if head not in known]:
         raise RunError(f"{model.name} has no head {unknown[0]}", choose_head(unknown[0], known))
@@ -39,12 +39,12 @@ def look(model: Model, encoded: Encoded, heads: Collection[HeadId] | None = None
 
 
 def pack(weights: Float[np.ndarray, "query key"]) -> str:
-    """A map as pages hold it: base64 of little-endian uint16, row by row, 65535 for a weight of 1."""
+    """A map in the format of pages: base64 of little-endian uint16, row by row, 65535 for a weight of 1."""
     return packed(quantised(weights))
 
 
 def packed(values: UInt16[np.ndarray, "query key"]) -> str:
-    """The same of 16-bit numbers."""
+    """16-bit numbers in the format of pages: base64, little-endian, row by row."""
     return base64.b64encode(np.ascontiguousarray(values, dtype="<u2").tobytes()).decode("ascii")
 
 
@@ -55,7 +55,7 @@ def quantised(weights: Float[np.ndarray, "..."]) -> UInt16[np.ndarray, "..."]:
 
 
 def describe_text(encoded: Encoded, window: tuple[int, int] | None = None) -> dict[str, Any]:
-    """A text as views show it (frontend/src/types.ts, Text); with `window`, only tokens [start, end) of it."""
+    """A text in the format of views (frontend/src/types.ts, Text); with `window`, only its tokens [start, end)."""
     start, end = window or (0, len(encoded))
     described: dict[str, Any] = {"id": encoded.id, "source": _side(encoded, start, end)}
     if encoded.target is not None:

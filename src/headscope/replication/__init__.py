@@ -1,4 +1,4 @@
-"""Replications: recipes of steps and claims of a paper, and our number beside each published one."""
+"""Replications: recipes of steps and claims of a paper, and our number for each published one."""
 
 from __future__ import annotations
 

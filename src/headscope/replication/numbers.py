@@ -1,4 +1,4 @@
-"""Our number for a claim, found in the tables of a step, and how sure it is."""
+"""Our number for a claim, from the tables of a step, with its interval or test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Bounds = tuple[float, float]
 def widened(value: float, bounds: Bounds, several: int = 1, documents: int | None = None) -> Bounds:
     """A 95 % interval at the level that holds for the best, or for all, of several numbers at once (Bonferroni).
 
-    Tails are those of Student's t where the number of documents is known, else those of the normal distribution.
+    The tails are those of Student's t if the number of documents is known, else those of the normal distribution.
     """
     if several <= 1:
         return bounds
@@ -39,8 +39,8 @@ def widened(value: float, bounds: Bounds, several: int = 1, documents: int | Non
 def difference(first: float, first_bounds: Bounds, other: float, other_bounds: Bounds) -> Bounds:
     """The interval of `other` minus `first`, from the interval of each (the MOVER of Zou and Donner 2008).
 
-    It is exact for independent normal numbers, and wider than need be for numbers of the same documents that go
-    together.
+    It is exact for independent normal numbers, and wider than necessary for positively correlated numbers of the same
+    documents.
     """
     gap = other - first
     down = math.hypot(other - other_bounds[0], first_bounds[1] - first)
@@ -51,11 +51,11 @@ def difference(first: float, first_bounds: Bounds, other: float, other_bounds: B
 def within_layers(
     first: Sequence[float], other: Sequence[float], layers: Sequence[object], permutations: int = PERMUTATIONS, seed: int = 0
 ) -> float:
-    """The two-sided p of a correlation over heads: heads are permuted within their layers, each layer less its own
-    mean.
+    """The two-sided p of a correlation over heads: heads are permuted within their layers, after the mean of
+    each layer is subtracted.
 
-    What all heads of a layer share is removed, since neighbouring layers are alike for other reasons. NaN if
-    no layer has two heads that differ.
+    What all heads of a layer share is removed, because neighbouring layers are similar for other reasons. NaN if no
+    layer has two heads that differ.
     """
     number = {layer: place for place, layer in enumerate(dict.fromkeys(layers))}
     of = np.array([number[layer] for layer in layers])
@@ -81,16 +81,16 @@ def _quantile(share: float, documents: int | None) -> float:
 
 
 class LackingError(RunError):
-    """There is no such row: not of this annotation, not in this model."""
+    """An error for a row that does not exist for this annotation or in this model."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A value of ours, its interval, what it is compared with, and of how many.
+    """Our value, its interval, its baseline, and its n.
 
-    `sure_low` and `sure_high` are the interval that decides on a direction: of the difference from the baseline
-    where there is one, and widened where the row is the best of several. `untested` says why nothing decides.
-    `tested` is the test that does, where it is not of the value itself.
+    `sure_low` and `sure_high` are the interval that decides on a direction: that of the difference from the baseline,
+    if there is one, and widened if the row is the best of several. `untested` says why there is no decision. `tested`
+    is the test that decides, if it is not of the value itself.
     """
 
     value: float
@@ -108,7 +108,7 @@ class Number:
 
 
 def find(results: Results, where: Where) -> Number:
-    """The number that is there, or an error that says what is missing."""
+    """The number at a place, or an error that says what is missing."""
     rows = _rows(results, where)
     known = [row for row in rows if not _missing(row[where.column])]
     if not known:
@@ -165,7 +165,7 @@ def _table(results: Results, name: str, where: Where) -> Table:
 
 
 def _tested(results: Results, where: Where, chosen: dict[str, Any]) -> dict[str, Any]:
-    """The row that has the interval, the p and the n of the number."""
+    """The row with the interval, the p and the n of the number."""
     if not where.test_rows:
         return chosen
     rows = [row for row in results[where.table] if _fits(row, {**where.rows, **where.test_rows})]
@@ -175,7 +175,7 @@ def _tested(results: Results, where: Where, chosen: dict[str, Any]) -> dict[str,
 
 
 def _require(table: Table, where: Where) -> None:
-    """An error for a column that there is not."""
+    """Raise an error for a column that the table lacks."""
     asked = [where.column, *where.rows, *where.test_rows, *where.any_of, *(where.interval or ()), *(where.surely or ())]
     asked += [name for name in (where.baseline, where.named, where.p) if name is not None]
     asked += [where.n] if where.n != NONE and where.more_than is None else []
@@ -202,7 +202,7 @@ def _missing(value: object) -> bool:
 
 
 def _counted(rows: list[dict[str, Any]], where: Where) -> Number:
-    """How many rows, or which share, lie above a line, with bounds that hold if all rows' intervals do."""
+    """How many rows, or which share, are above a threshold, with bounds that hold if all rows' intervals do."""
     limit, unit = where.more_than or 0.0, len(rows) if where.take == "share" else 1
     value = sum(row[where.column] > limit for row in rows) / unit
     n = len(rows)
@@ -221,7 +221,7 @@ def _number(row: Mapping[str, Any], tested: Mapping[str, Any], where: Where, sev
     baseline = math.nan if where.baseline is None or _missing(row[where.baseline]) else float(row[where.baseline]) * scale
     sure_low, sure_high = _bounds(tested, where.surely or where.interval, scale)
     documents, n = _documents(tested), None if where.n == NONE or _missing(tested[where.n]) else round(tested[where.n])
-    # `surely` is of a difference: that from the baseline, or one whose value is in no column here.
+    # `surely` is the interval of a difference: from the baseline, or one whose value is in no column here.
     middle = value if where.surely is None else (sure_low + sure_high) / 2 if math.isnan(baseline) else value - baseline
     sure_low, sure_high = widened(middle, (sure_low, sure_high), several, documents)
     return Number(
@@ -246,7 +246,7 @@ _NEITHER = "there is neither an interval nor a p value"
 
 
 def _untested(where: Where, rows: list[Any]) -> str:
-    """Why no verdict can be given of rows: the recipe names neither interval nor p, or what it names is empty."""
+    """Why rows allow no verdict: the recipe names neither interval nor p, or these are empty; "" if they allow one."""
     bounds = where.surely or where.interval
     if bounds is None and where.p is None:
         return _NEITHER
@@ -263,7 +263,7 @@ def _few(row: Mapping[str, Any]) -> str:
 
 
 def _documents(row: Mapping[str, Any]) -> int | None:
-    """How many documents a row rests on, if it says so."""
+    """How many documents a row is from, if it says so."""
     return None if _missing(row.get("documents")) else int(row["documents"])
 
 

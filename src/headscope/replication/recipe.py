@@ -1,4 +1,4 @@
-"""What a paper did and claims, as data: steps that do the same, and where our number for each is found."""
+"""Recipes: the steps and the claims of a paper as data, with the place of our number for each claim."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Take = Literal["one", "least", "most", "count", "share"]
 Expect = Literal["sign", "above", "below", "within", "order", "curve", "correlation", "none"]
 Source = Literal["printed", "notebook", "results", "by eye", "recalled", "recomputed"]
 Value = str | int | float | bool
-NONE = "none"  # how a recipe says that there is nothing: TOML has no word for it
+NONE = "none"  # the absence of a value in a recipe, because TOML has no null
 SUFFIX = ".toml"
 
 
@@ -29,7 +29,7 @@ class _Part(BaseModel):
 
 
 class Theirs(_Part):
-    """What the paper had in place of ours, shown in every row; `settings` are compared with the step's."""
+    """The paper's model, data and settings, shown in every row; `settings` are compared with the step's."""
 
     model: str
     data: str
@@ -37,17 +37,17 @@ class Theirs(_Part):
 
 
 class Figure(_Part):
-    """A figure of ours for one of the paper's."""
+    """Our figure for one of the paper's figures."""
 
     name: str
     place: str
 
 
 class Step(_Part):
-    """A run or a study. `corpus` and `dev` are roles that files are given for; `model` may be a step that trains one.
+    """A run or a study. `corpus` and `dev` are roles of corpora; `model` may be a step that trains one.
 
-    `brief` are settings that keep the step short, and that --full leaves out. `default` stands in for a corpus that
-    nobody named, if it is not none.
+    `brief` are settings that keep the step short, and that --full omits. `default` is used if no corpus is named for
+    the role, unless it is none.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -76,14 +76,14 @@ class Step(_Part):
 
 
 class Where(_Part):
-    """Where a number of ours is: the rows of a step's table, what is taken of them, and its interval.
+    """The place of our number: the rows of a step's table, what is taken of them, and its interval.
 
-    `rows` are values of columns, a list for any of them; `any_of` takes the first value of a list that there is, for
-    labels that have several names; `depth` = [6, 10, 12] takes layers 6 to 10 of 12, and in a model of another depth
-    that part of it. A direction is sure if the interval in the columns `surely` (by default `interval`) excludes 0,
-    and `p`, if it is named, is below .05. `test_rows` names values of columns of another row, which has that
-    interval, p and n: of a test that does not count layers as observations. `chosen_from` is the table of the heads
-    that the row is the best of, chosen on what they are scored on. `n_counts` says what n counts.
+    `rows` are values of columns, or lists of alternatives. `any_of` takes the first value of a list that exists, for
+    labels that have several names. `depth` = [6, 10, 12] takes layers 6 to 10 of 12, or the same part of a model of
+    another depth. A direction is significant if the interval in the columns `surely` (by default `interval`) excludes
+    0, and `p`, if it is named, is below .05. `test_rows` names values of columns of another row, which has that
+    interval, p and n: those of a test that does not count layers as observations. `chosen_from` is the table of heads
+    of which the row is the best, if it was chosen on the documents that it is scored on. `n_counts` says what n counts.
     """
 
     step: str
@@ -113,7 +113,7 @@ class Where(_Part):
 
 
 class Item(_Part):
-    """One of several numbers that are put in order: what it is called, its published value, and where ours is."""
+    """One of several numbers in an order: its name, its published value, and the place of ours."""
 
     name: str
     published: float
@@ -121,11 +121,11 @@ class Item(_Part):
 
 
 class Claim(_Part):
-    """One thing that a paper says, its number, where ours is, and what makes it hold.
+    """One claim of a paper: its number, the place of ours, and the condition under which it holds.
 
-    `published_error` is the standard error of the published number (of a t it is 1): what lies within 1.96 of it has
-    no direction. `about` is "data" for a number that no model has a part in. `same_as` is the claim whose number of
-    ours this is by construction.
+    `published_error` is the standard error of the published number (1 for a t): a number within 1.96 standard errors
+    of 0 has no direction. `about` is "data" for a number that does not depend on a model. `same_as` is the claim whose
+    number of ours equals this one by construction.
     """
 
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_*:.-]*$")
@@ -171,12 +171,12 @@ class Claim(_Part):
 
     @property
     def places(self) -> tuple[Where, ...]:
-        """Where the numbers it needs are."""
+        """The places of the numbers that it needs."""
         return tuple(place for place in (self.where, self.other, *(item.where for item in self.items)) if place is not None)
 
     @property
     def number(self) -> str:
-        """What number of ours it is about: equal for claims that look at the same."""
+        """The key of its number of ours: equal for claims that use the same number."""
         return "\n".join(sorted(place.model_dump_json() for place in self.places))
 
 
@@ -215,7 +215,7 @@ class Recipe(_Part):
 
     @cached_property
     def repeats(self) -> dict[str, str]:
-        """The claims that rest on the number of ours of an earlier claim, and that claim."""
+        """The claims that use the same number of ours as an earlier claim, with that claim."""
         first: dict[str, str] = {}
         repeated: dict[str, str] = {}
         for claim in self.claims:
@@ -226,7 +226,7 @@ class Recipe(_Part):
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """What corpora can be given for."""
+        """The roles for which corpora can be given."""
         return tuple(dict.fromkeys(role for step in self.steps for role in step.roles))
 
     def step(self, name: str) -> Step:
@@ -235,7 +235,7 @@ class Recipe(_Part):
 
 
 def _spread(claim: object) -> list[object]:
-    """A claim, or one per `cases`: a case gives names for the claim's braces, and its further fields."""
+    """A claim, or one per `cases`: a case gives values for the names in the claim's braces, and further fields."""
     if not isinstance(claim, dict) or not isinstance(claim.get("cases"), list):
         return [claim]
     common = {name: value for name, value in claim.items() if name != "cases"}
@@ -294,7 +294,7 @@ def read_recipe(name: str | Path) -> tuple[Recipe, str]:
 
 
 def checked(content: dict[str, Any], where: str) -> Recipe:
-    """The recipe in plain values, or an error that says which key of which file is wrong, its value, and what to do."""
+    """The recipe from plain values; an error says which key of which file is wrong, its value, and what to do."""
     try:
         return Recipe.model_validate(content)
     except ValidationError as error:
@@ -310,7 +310,7 @@ def checked(content: dict[str, Any], where: str) -> Recipe:
 
 
 def _named(content: dict[str, Any], place: tuple[int | str, ...]) -> str:
-    """A place in a file as a person says it: `claims.sep-share.where.column`."""
+    """A readable place in a file: `claims.sep-share.where.column`."""
     claims = content.get("claims")
     spread = {**content, "claims": [case for claim in claims for case in _spread(claim)]} if isinstance(claims, list) else content
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""One step of a recipe, done by the verb that a person would use: a run, a study, or a model that is trained."""
+"""One step of a recipe: a run, a study, or the training of a model, done by the usual command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class StepContext:
-    """What all steps share: the model, the corpora by role, where results go. Models are loaded once."""
+    """The inputs of all steps: the model, the corpora by role, the folder of results. Models are loaded once."""
 
     name: str
     recipe: Recipe
@@ -35,20 +35,20 @@ class StepContext:
     _models: dict[tuple[str, bool], Model] = field(default_factory=dict)
 
     def settings(self, step: Step) -> dict[str, Any]:
-        """What the step is told, but for its model and its corpora."""
+        """The settings of the step, without its model and its corpora."""
         told = {**step.settings, **({} if self.full else step.brief)}
         return {name: None if value == 0 and "limit" in name else value for name, value in told.items()}  # 0: all of them
 
     def corpus(self, step: Step) -> tuple[str, ...] | None:
-        """The files for the step's role; None if nobody gave any and nothing stands in for them."""
+        """The files for the step's role; None if none are given and there is no default."""
         return self.corpora.get(step.corpus) or ((step.default,) if step.default != NONE else None)
 
     def dev(self, step: Step) -> tuple[str, ...] | None:
-        """The files that it is tried on, if somebody gave any."""
+        """The files that the step is tested on, if any are given."""
         return self.corpora.get(step.dev) if step.dev is not None else None
 
     def used(self) -> dict[str, tuple[str, ...]]:
-        """The files that are read, by role: those that were given, and what stands in for others."""
+        """The files that are read, by role: the given ones, and defaults for other roles."""
         files = {
             role: paths for step in self.recipe.steps for role, paths in ((step.corpus, self.corpus(step)), (step.dev, self.dev(step)))
         }
@@ -56,19 +56,19 @@ class StepContext:
 
     @property
     def model_name(self) -> str:
-        """What the model is called."""
+        """The name of the model."""
         return self.model if isinstance(self.model, str) else self.model.name
 
     def model_of(self, step: Step) -> str:
-        """The name of its model, or the folder of the step that trains it."""
+        """The name of a step's model, or the folder of the step that trains it."""
         return self.model_name if step.model is None else str(self.folder / step.model)
 
     def given(self, step: Step) -> Model | ModelInMemory | None:
-        """Its model, if that was given and not named."""
+        """A step's model, if it was given as an object and not by name."""
         return None if step.model is not None or isinstance(self.model, str) else self.model
 
     def loaded(self, step: Step, head: bool) -> Model:
-        """Its model, loaded."""
+        """A step's model, loaded."""
         from headscope.models.load import load_given
 
         name = self.model_of(step)
@@ -78,7 +78,7 @@ class StepContext:
 
 
 def check_settings(context: StepContext, step: Step) -> None:
-    """An error for a setting that the step's verb lacks, or an unknown figure, before anything is computed."""
+    """Raise an error for a setting that the step's verb lacks, or an unknown figure, before anything is computed."""
     from headscope.figures import known_figures
 
     where = f"step {step.name} of {context.recipe.name}"
@@ -93,7 +93,7 @@ def check_settings(context: StepContext, step: Step) -> None:
 
 
 def clear(context: StepContext) -> None:
-    """Mark what steps wrote before as gone, so that nothing of it is taken for a part of what begins now."""
+    """Mark earlier results of steps as deleted, so that they are not mistaken for results of this replication."""
     from headscope.models.finetuning.training import RECORD
     from headscope.models.saving import invalidate
     from headscope.results.folder import Folder
@@ -143,7 +143,7 @@ def _with_trained(
 
 
 def _predicts(step: Step) -> bool:
-    """Whether its model must be able to predict."""
+    """Whether a step's model must be able to predict."""
     return step.verb != "run" and study_of_verb(step.verb).predicts
 
 
@@ -176,7 +176,7 @@ def _training(context: StepContext, step: Step) -> Any:
 
 
 def _train(context: StepContext, step: Step, corpus: tuple[str, ...], out: Path, overwrite: bool, progress: Progress | None) -> None:
-    """Train the step's model, unless that is done."""
+    """Train the step's model, unless it is already trained."""
     from dataclasses import asdict
 
     from headscope.models.finetuning.training import RECORD, train

@@ -1,4 +1,4 @@
-"""A replication: every step of a recipe, what can be said of every claim, and the table of both."""
+"""A replication: every step of a recipe, a verdict on every claim, and tables of both."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def replicate(
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> Results:
-    """Do all steps of a recipe and say of each claim what comes of it; write everything to `out`, a folder with one
-    inside for each step.
+    """The results of a replication: all steps of a recipe and a verdict on each claim, written to the folder `out`,
+    which has one folder per step.
 
-    `corpora` are files by role, those under "" in place of the embedded corpus. `watch` is told of each step, and
-    gives what is told how far it is. Steps that cannot be done on the given data are listed as such.
+    `corpora` are files by role; those under "" replace the embedded corpus. `watch` is called for each step and returns
+    a context with its progress. Steps that cannot be done on the given data are listed.
     """
     recipe, digest = read_recipe(name)
     by_role_given = by_role(recipe, corpora or {})
@@ -85,7 +85,7 @@ def replicate(
 
 
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Files for each role; those given without one replace the embedded corpus wherever it would be used."""
+    """Files for each role; files without a role replace the embedded corpus wherever it would be used."""
     if unknown := [role for role in corpora if role and role not in recipe.roles]:
         raise RunError(f"{recipe.name} has no role {unknown[0]!r} for a corpus", choose_from(unknown[0], recipe.roles, "Roles are"))
     everywhere = {step.corpus: tuple(corpora[""]) for step in recipe.steps if step.default != NONE} if corpora.get("") else {}
@@ -93,7 +93,7 @@ def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, t
 
 
 def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
-    """Refuse a folder of somebody else's, or one that holds results, before a model is loaded."""
+    """Raise an error for a folder that has other files or results, before a model is loaded."""
     folder.refuse_others()
     if not folder.manifest.exists():
         return
@@ -169,7 +169,7 @@ def _one(
     overwrite: bool,
     progress: Progress | None,
 ) -> None:
-    """Do a step, or note why it cannot be done; a full disk ends everything, a corpus that lacks data does not."""
+    """Do a step, or record why it cannot be done; a full disk ends the replication, a corpus without data does not."""
     if step.model in reasons:
         reasons[step.name] = f"{context.recipe.step(step.model or '').title} was not done"
         return
@@ -185,7 +185,7 @@ def _one(
 
 
 def _steps(context: StepContext, done: Mapping[str, Results], reasons: Mapping[str, str]) -> dict[str, list[Any]]:
-    """A row for each step."""
+    """One row per step."""
     columns: dict[str, list[Any]] = {name: [] for name in ("step", "title", "verb", "done", "why", "texts", "seconds", "signature")}
     for step in context.recipe.steps:
         results = done.get(step.name)
@@ -227,7 +227,7 @@ _SPOKEN = {
 
 
 def differing(context: StepContext, claim: Claim, done: Mapping[str, Results]) -> str:
-    """The differences of a claim's steps, each said once, and what the recipe says of this claim."""
+    """The differences of a claim's steps, each once, and the recipe's remark on this claim."""
     lines: list[str] = []
     for name in dict.fromkeys(place.step for place in claim.places):
         if name in done:
@@ -236,7 +236,7 @@ def differing(context: StepContext, claim: Claim, done: Mapping[str, Results]) -
 
 
 def step_differs(context: StepContext, step: Step, results: Results) -> list[str]:
-    """What was other in a step than in the paper."""
+    """The differences between a step and the paper."""
     theirs, manifest = step.theirs, results.manifest
     model = Path(context.model_name).name
     lines = [] if model.casefold() == theirs.model.casefold() else [f"model: {model}, not {theirs.model}"]

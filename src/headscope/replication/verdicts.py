@@ -1,9 +1,9 @@
-"""What can be said of a claim once our number is there: no more than the numbers say.
+"""Verdicts on claims.
 
 A verdict is about direction, order, or an interval, and needs an interval or a p of our number: chance alone gives a
 verdict of direction or order in at most 5 % of cases (benchmarks/verdicts.py). No verdict says that a paper is
-replicated: data, models and settings differ, and the row tells how. Claims, numbers and verdicts
-become rows of a table at the end.
+replicated: data, models and settings differ, and the row says how. Claims, numbers and verdicts become rows of a
+table.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SAME, ORDERED, WITHIN, OUTSIDE = "same direction", "same order", "in our interva
 UNCLEAR, DIFFERS, NOT_TESTED = "unclear", "differs", "not tested"
 INCOMPARABLE, NOT_DONE, DATA = "cannot be compared", "not done", "property of the data"
 VERDICTS = (SAME, ORDERED, WITHIN, OUTSIDE, UNCLEAR, DIFFERS, NOT_TESTED, INCOMPARABLE, NOT_DONE, DATA)
-CRITICAL = 1.96  # standard errors: what lies nearer to 0 in a paper is no direction
+CRITICAL = 1.96  # standard errors: a published number that is nearer to 0 has no direction
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Our number beside a claim, what it says, and why it says no more."""
+    """The verdict on a claim, the reason, our number, and further words on it."""
 
     verdict: str
     why: str = ""
@@ -50,16 +50,16 @@ def judge(claim: Claim, done: Mapping[str, Results], reasons: Mapping[str, str])
         outcome = _judged(claim, done)
     except LackingError as error:
         return Outcome(INCOMPARABLE, error.problem)
-    except RunError as error:  # of a recipe that names what is not there; the rest can still be said
+    except RunError as error:  # the recipe names something that does not exist; other claims can still be judged
         return Outcome(INCOMPARABLE, str(error))
-    if claim.about == "data":  # it cannot speak for or against a model, whatever comes of it
+    if claim.about == "data":  # it is no evidence for or against a model
         why = {WITHIN: "the published number is in our interval", OUTSIDE: "the published number is outside our interval"}
         return replace(outcome, verdict=DATA, why=why.get(outcome.verdict, outcome.why))
     return outcome
 
 
 def _unlike(claim: Claim, done: Mapping[str, Results]) -> str:
-    """What a step was done with that leaves nothing to compare."""
+    """A setting of a step that makes the claim incomparable; "" if there is none."""
     for place in (place for place in claim.places if place.step in done):
         settings = done[place.step].manifest["settings"]
         for name, value in claim.comparable_if.items():
@@ -94,7 +94,7 @@ def _judged(claim: Claim, done: Mapping[str, Results]) -> Outcome:
 
 
 def _beyond(ours: Number, threshold: float, above: bool) -> Outcome:
-    """Whether a number lies above a line, or below it; one on the line is on neither side."""
+    """Whether a number is above a threshold, or below it; a number equal to the threshold is neither."""
     if ours.untested:
         return Outcome(NOT_TESTED, ours.untested, ours)
     low, high = (ours.sure_low, ours.sure_high) if above else (-ours.sure_high, -ours.sure_low)
@@ -139,7 +139,7 @@ def _shaped(claim: Claim, values: Sequence[float]) -> Outcome:
 
 
 def _correlated(first: Sequence[float], two: Sequence[float], layers: Sequence[object]) -> Outcome:
-    """A correlation over heads that is to be above 0."""
+    """The outcome for a correlation over heads that should be above 0."""
     r, n = pearson(np.array(first), np.array(two))
     if math.isnan(r):
         return Outcome(INCOMPARABLE, "no correlation: all values are equal")
@@ -152,8 +152,8 @@ def _correlated(first: Sequence[float], two: Sequence[float], layers: Sequence[o
 
 
 def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
-    """Whether numbers stand in the published order. A pair counts for it or against it by the same measure: if the
-    interval of its difference, widened for the number of pairs, excludes 0.
+    """Whether numbers are in the published order. A pair counts for or against the order if the interval of its
+    difference, widened for the number of pairs, excludes 0.
     """
     ours: list[tuple[float, Number, str]] = []
     lacking: list[str] = []
@@ -185,7 +185,7 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
 
 
 def _side(first: Number, other: Number, pairs: int) -> int:
-    """1 if `other` is surely larger, -1 if surely smaller, 0 if neither is sure."""
+    """1 if `other` is significantly larger, -1 if significantly smaller, else 0."""
     low, high = difference(first.value, (first.sure_low, first.sure_high), other.value, (other.sure_low, other.sure_high))
     known = [number.documents for number in (first, other) if number.documents is not None]
     low, high = widened(other.value - first.value, (low, high), pairs, min(known, default=None))
@@ -193,7 +193,7 @@ def _side(first: Number, other: Number, pairs: int) -> int:
 
 
 def published(claim: Claim) -> str:
-    """What the paper has, as a cell."""
+    """The paper's number, as the text of a cell."""
     if claim.items:
         text = " < ".join(f"{item.name} {item.published:g}" for item in sorted(claim.items, key=lambda item: item.published))
     elif isinstance(claim.published, tuple):
@@ -213,7 +213,7 @@ def published(claim: Claim) -> str:
 
 
 def ours(outcome: Outcome, claim: Claim) -> str:
-    """What we have, as a cell."""
+    """Our number, as the text of a cell."""
     number = outcome.ours
     if number is None:
         return "–"
@@ -231,7 +231,7 @@ def _plain(value: float) -> str:
 
 
 def _short(value: float) -> str:
-    """A number to three places that count, and no more digits after the point than help."""
+    """A number with three significant digits, and at most four digits after the point."""
     if not math.isfinite(value) or value.is_integer():
         return f"{value:g}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -245,7 +245,7 @@ def counted(claim: Claim) -> str:
 
 
 def row(claim: Claim, outcome: Outcome, differs: str, repeats: str = "") -> dict[str, Any]:
-    """A row of the table of claims; `repeats` is the claim that counts for the same number."""
+    """A row of the table of claims; `repeats` is the claim in which the same number is counted."""
     number = outcome.ours or Number(math.nan)
     single = claim.published if isinstance(claim.published, float) else None
     return {

@@ -48,7 +48,7 @@ def write_report(results: Results, path: Path | None = None, studies: Sequence[R
 
 
 def page(results: Results, studies: Sequence[Results] = ()) -> str:
-    """The whole page: it holds its data and its code."""
+    """The whole page, with its data and code."""
     for part in (results, *studies) if studies else ():
         if part.study == "replication":
             raise RunError(f"{part.path} is a replication, which has a separate page", f"headscope report {part.path}")
@@ -56,12 +56,12 @@ def page(results: Results, studies: Sequence[Results] = ()) -> str:
         from headscope.report.replication import replication_page
 
         return replication_page(results)
-    data = {"run": run_data(results)} if results.study is None else {}  # a study has no heads to look through
+    data = {"run": run_data(results)} if results.study is None else {}  # a study has no views of heads
     return shell(title(results), body(results, studies), data, style=style())
 
 
 def title(results: Results) -> str:
-    """What the page is called."""
+    """The title of the page."""
     return f"headscope: {model_name(results)}"
 
 
@@ -72,10 +72,10 @@ def style() -> str:
 
 @blame_folder
 def body(results: Results, studies: Sequence[Results] = ()) -> str:
-    """The inside of the page, as HTML: text and tables, and places for the views to be drawn in."""
+    """The body of the page as HTML: text, tables, and places for the views."""
     for study in studies:
         if study.study is None:
-            raise RunError(f"{study.path} is a run, not a study", "Name the run first, then studies, as headscope flow writes them")
+            raise RunError(f"{study.path} is a run, not a study", "Name the run first, then studies, such as those of headscope flow")
     looked_at = [*([results] if results.study is not None else []), *studies]
     environment = templates("headscope.report")
     environment.filters["linked"] = partial(_linked, set(map(str, results.layout.ids())))
@@ -118,13 +118,13 @@ def body(results: Results, studies: Sequence[Results] = ()) -> str:
 
 
 def _linked(known: Collection[str], text: str) -> Markup:
-    """A text with every head that it names as a link to it."""
+    """A text in which every name of a head is a link to the head."""
     link = '<a href="#head={0}">{0}</a>'
     return Markup(_HEAD.sub(lambda name: link.format(name.group()) if name.group() in known else name.group(), escape(text)))
 
 
 def _heads(results: Results) -> str:
-    """How many heads in how many layers, of each kind where there are several."""
+    """How many heads there are in how many layers, by kind of attention if there are several."""
     sites = results.manifest["sites"]
     layers = Counter(site["kind"] for site in sites)
     if len(layers) == 1:
@@ -135,7 +135,7 @@ def _heads(results: Results) -> str:
 
 
 def _example(results: Results) -> str:
-    """What the name of a head means, told of a head that the model has."""
+    """An explanation of the names of heads, for a head that the model has."""
     heads = results.layout.ids()
     if str(heads[0]) == "1-1" and find_head("8-10", heads) is not None:
         return "8-10 is the tenth head of the eighth layer"

@@ -1,4 +1,4 @@
-"""Runs, or studies of one kind, side by side as one offline page."""
+"""The comparison of runs, or of studies of one kind, as one offline page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from headscope.views.page import shell
 
 _ROWS = 60  # of a table; the rest is in --format csv
 _OPEN = 40  # rows of a table that is open from the start
-# Tables that are drawn, too: of ablation what is lost without each head, since its summary counts many things.
-_DRAWN = ("overall", "best", "layers")  # of runs
+_DRAWN = ("overall", "best", "layers")  # tables of runs that have a figure
 _NUMBERS = (
     "Every difference is the second minus the first, with its 95% interval over resampled documents. Among many "
-    "differences some intervals exclude 0 by chance: a star marks a difference that is significant among all of its table."
+    "differences some intervals exclude 0 by chance: a star marks a difference that is significant after correction for its table."
 )
 
 
@@ -35,12 +34,12 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
 
 
 def data(comparison: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
-    """What the view of two runs reads; nothing for more, or for studies."""
+    """The data of the view of two runs; empty for more runs, or for studies."""
     return {"comparison": described(comparison, names)} if _two_runs(comparison) else {}
 
 
 def body(comparison: Comparison) -> str:
-    """The inside of the page: what is compared, caveats, tables, figures, and for two runs a place for the view."""
+    """The body of the page: what is compared, caveats, tables, figures, and for two runs a place for the view."""
     number, what = len(comparison.results), "runs" if comparison.results[0].study is None else "studies"
     word = {2: "Two", 3: "Three", 4: "Four"}.get(number, str(number))
     view = Markup("<section><h2>Head by head</h2><div data-view='compare'></div></section>") if _two_runs(comparison) else Markup()
@@ -70,7 +69,7 @@ def _run(name: str, results: Any) -> Markup:
 
 
 def _mind(comparison: Comparison) -> Markup:
-    """What else is unlike, on top and visible."""
+    """A visible note on other differences between the runs."""
     if not comparison.unlike:
         return Markup()
     return Markup("<div class='mind' role='note'>They differ in more than model and corpus, which may explain differences:{}</div>").format(
@@ -83,7 +82,7 @@ def _list(lines: tuple[str, ...]) -> Markup:
 
 
 def _section(comparison: Comparison, name: str) -> Markup:
-    """A table, and a figure where it shows more than the table."""
+    """A section with a table, and with its figure if it has one."""
     rows = (
         comparison.furthest(name, ("measure", "quantity")) if name in ("heads", "layers") and comparison.results[0].study is None else None
     )
@@ -97,11 +96,11 @@ def _section(comparison: Comparison, name: str) -> Markup:
         )
         for row in shown
     )
-    which = "(the largest difference of each quantity)" if rows is not None else ""
+    which = " (the largest difference of each quantity)" if rows is not None else ""
     more = f"; {len(table) - len(shown)} more rows with --format csv" if len(table) > len(shown) else ""
     title = f"{comparison.titles[name][:1].upper()}{comparison.titles[name][1:]}{which}"
     picture = Markup()
-    if _is_drawn(comparison, name) and not (name == "best" and _two_runs(comparison)):  # which the view draws
+    if _is_drawn(comparison, name) and not (name == "best" and _two_runs(comparison)):  # the view draws it
         first = name == next(iter(comparison.values))
         alt = f"{comparison.titles[name]}; the numbers are in the table"
         picture = Markup("<img class='drawn' alt='{}' src='{}'>").format(alt, image(draw(comparison, None if first else name)))

@@ -1,4 +1,4 @@
-"""The part of a report about heads as classifiers: the best head of each label, and what each head is best at."""
+"""The part of a report about heads as classifiers: the best head of each label, and the best label of each head."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ABOUT = {
     "relations": "How often the word that a word attends to most (dependent to governor), or that attends to it most (governor to "
     "dependent), is its syntactic governor. Special tokens and the word itself are excluded from the choice. The rule is a fixed offset, "
     "such as the next word (+1).",
-    "coreference": "How often, of the mentions before it, the one that a mention attends to most (mention-to-antecedent), or that "
-    "attends to it most (antecedent-to-mention), is of the same entity. The rules: the nearest mention, the nearest with the same "
-    "head word, four sieves.",
-    "pronouns": "How often, of the other mentions, the one that a pronoun attends to most (pronoun-to-candidate), or that attends to "
-    "it most (candidate-to-pronoun), is what it refers to. The rules: the first mention, the nearest, the nearest before it.",
+    "coreference": "How often the earlier mention that a mention attends to most (mention-to-antecedent), or that attends to it most "
+    "(antecedent-to-mention), is of the same entity. The rules are the nearest mention, the nearest mention with the same head word, "
+    "and four sieves.",
+    "pronouns": "How often the mention that a pronoun attends to most (pronoun-to-candidate), or that attends to it most "
+    "(candidate-to-pronoun), is what it refers to. The rules are the first mention, the nearest mention, and the nearest one before it.",
 }
-CAUSAL = " A word sees only what came before it: of a word and its governor the later one attends, and the earlier one is attended to."
+CAUSAL = " In a causal model only the later one of a word and its governor can attend to the other."
 
 
 def contests(results: Results) -> list[dict[str, Any]]:
-    """For each such measure its best heads, and for every head the label it is furthest above the rule in."""
+    """For each such measure, its best heads, and for every head the label with the largest lift over the rule."""
     return [_contest(results, name) for name in results if f"{name}_best" in results]
 
 
@@ -33,7 +33,7 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
     found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for row in results[name]:
         place = (row["kind"], row["layer"], row["head"])
-        # Where there are intervals, only what they leave no doubt of is a skill.
+        # If there are intervals, only significant lifts count.
         sure = row["lift"] if math.isnan(row["low"]) or row["low"] > row["baseline"] else 0.0
         if row["label"] != "all" and sure > found.get(place, {"lift": 0.0})["lift"]:
             found[place] = row
@@ -58,13 +58,13 @@ def _contest(results: Results, name: str) -> dict[str, Any]:
 
 
 def towards(direction: str) -> str:
-    """A direction as it is read: `dep-to-head` is from the dependent to the governor."""
+    """A direction in words: `dep-to-head` is from the dependent to the governor."""
     words = direction.replace("dep-to-head", "dependent → governor").replace("head-to-dep", "governor → dependent")
     return words.replace("-to-", " → ").replace(" | ", ", ")
 
 
 def _rules(results: Results, name: str) -> dict[str, Any] | None:
-    """Every rule on every label, and what was published of the same, where the measure lists its rules."""
+    """Every rule on every label, with published numbers; None if the measure has no table of rules."""
     if f"{name}_rules" not in results:
         return None
     table = results[f"{name}_rules"]
@@ -80,7 +80,7 @@ def _rules(results: Results, name: str) -> dict[str, Any] | None:
 
 
 def _written(row: dict[str, Any], measure: str, beside: bool) -> dict[str, Any]:
-    """A row with its numbers as text: values with intervals, and `beside` them what the paper has."""
+    """A row with its numbers as text: values with intervals, and if `beside` the paper's numbers."""
     known = table1(row["label"]) if beside and measure == "relations" and row["kind"] == "encoder" else None
     return {
         **row,

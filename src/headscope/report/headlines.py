@@ -1,4 +1,4 @@
-"""The findings that a report opens with, in plain words: what the most surprising heads do, beside their baselines."""
+"""The findings at the start of a report, in plain words: what the most surprising heads do, with their baselines."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headscope.results.results import Results
 from headscope.results.skills import surely
 
 MOST = 4
-_CONTESTS = 2  # of these at most, so that there is room for what heads do whatever the words are
-# Which place a quantity names, and what stands there.
+_CONTESTS = 2  # most of these, so that there is room for behaviour that does not depend on the words
+# The place that a quantity names, and what is there.
 _PLACES = {
     "previous": ("the previous token", "whatever it is"),
     "next": ("the next token", "whatever it is"),
@@ -39,15 +39,15 @@ class Headline:
     head: str
     measure: str
     quantity: str  # as in the tables
-    title: str  # a sentence without numbers of the baseline
+    title: str  # a sentence, without the baseline
     rest: str  # the baseline in a sentence
     value: float
     low: float
     high: float
     baseline: float
-    rule: str  # what the baseline is, in a few words
-    n: str  # what the value is counted over
-    heads: tuple[str, ...]  # all the heads of which this holds
+    rule: str  # the name of the baseline, in a few words
+    n: str  # the interval, n and documents of the value
+    heads: tuple[str, ...]  # all heads for which the finding holds
 
     @property
     def effect(self) -> float:
@@ -56,8 +56,8 @@ class Headline:
 
 
 def headlines(results: Results) -> list[Headline]:
-    """The findings, the most surprising first: what beats the best simple rule, then what depends on the text, then
-    what does not; of each sort by the effect. No head comes twice.
+    """The findings, the most surprising first: heads that beat the best simple rule, then behaviour that depends on the
+    text, then behaviour that does not; within each sort by effect. Every head occurs once.
     """
     told: dict[str, Headline] = {}
     beating = sorted(_contests(results), key=lambda headline: -headline.effect)
@@ -77,7 +77,7 @@ def headlines(results: Results) -> list[Headline]:
 
 
 def _contests(results: Results) -> Iterator[Headline]:
-    """Labels for which one head, chosen on other documents, does better than the best rule."""
+    """Findings for labels for which one head, chosen on other documents, does better than the best rule."""
     for measure in (name for name in ("relations", "coreference", "pronouns") if f"{name}_best" in results):
         for row in results[f"{measure}_best"]:
             sure = row["lift"] > 0 if math.isnan(row["lift_low"]) else surely(row)
@@ -103,13 +103,13 @@ def _contests(results: Results) -> Iterator[Headline]:
 
 
 def _quantity(row: Mapping[str, Any]) -> str:
-    """What a label and its direction are called in the tables of heads."""
+    """The name of a label and its direction in the tables of heads."""
     usual = {"dep-to-head", "mention-to-antecedent", "pronoun-to-candidate"}
     return str(row["label"]) if row["direction"] in usual else f"{row['label']} ({row['direction']})"
 
 
 def skill(measure: str, row: Mapping[str, Any]) -> str:
-    """What the best head of a label does, as a sentence without its full stop; `row` is of a table of best heads."""
+    """What the best head of a label does, as a sentence without its full stop; `row` is from a table of best heads."""
     names, label, share = row["heads"].replace(" | ", " and "), row["label"], percent(row["value"])
     several = " and " in names
     heads, finds, links = (f"heads {names}", "find", "link") if several else (f"head {names}", "finds", "links")
@@ -129,7 +129,7 @@ def skill(measure: str, row: Mapping[str, Any]) -> str:
 
 
 def _followers(results: Results) -> Iterator[Headline]:
-    """Heads that surely follow repeated tokens, or go from questions to answers: the strongest of each kind."""
+    """Findings for heads that significantly follow repeated tokens, or attend from questions to answers."""
     labels = readable_labels(results) if "sequences" in results or "retrieval" in results else None
     for label in labels.sure if labels is not None else ():
         if label.quantity in _COPIES:
@@ -151,7 +151,7 @@ def _followers(results: Results) -> Iterator[Headline]:
 
 
 def _habits(results: Results) -> Iterator[Headline]:
-    """Heads that give more than half of their attention to one place: the strongest head of each place."""
+    """Findings for heads that give more than half of their attention to one place: the strongest head of each place."""
     total = sum(site["heads"] for site in results.manifest["sites"])
     special = results.special_tokens
     for measure in (name for name in ("positions", "tokens") if name in results):

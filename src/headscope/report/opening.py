@@ -57,7 +57,7 @@ def _marked(headline: Headline) -> str:
 
 
 def _caption(results: Results, headline: Headline) -> str:
-    """What is drawn over the sentence; it can be read without the rest of the page."""
+    """The caption of the drawing over a sentence, which can be understood without the rest of the page."""
     special = [name for name in (results.special_tokens.opening, results.special_tokens.closing) if name is not None]
     hidden = " and ".join([", ".join(["itself", *special][:-1]), special[-1]]) if special else "itself"
     lines = f"Lines show the attention of head {headline.head} from word to word; stronger lines mean more attention. "

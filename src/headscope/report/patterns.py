@@ -1,4 +1,4 @@
-"""What a run says of sinks, sequence heads and retrieval heads, in sentences with numbers, intervals and baselines."""
+"""Findings on sinks, sequence heads and retrieval heads, as sentences with numbers, intervals and baselines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMED = 5  # heads
 
 
 def sequence_sentences(results: Results) -> list[str]:
-    """Which heads follow repeated tokens, beside even attention and a shuffled text."""
+    """Which heads follow repeated tokens, compared with even attention and shuffled texts, as sentences."""
     labels = readable_labels(results) if "sequences" in results else None
     if labels is None:
         return []
@@ -51,14 +51,14 @@ def sequence_sentences(results: Results) -> list[str]:
 
 
 def _clearly(row: Mapping[str, Any]) -> bool:
-    """Whether a score that makes no type of head is above its baseline, with its interval, and by more than
-    `CLEARLY`.
-    """
+    """Whether a score that defines no type of head is significantly above its baseline, and by more than `CLEARLY`."""
     return bool(row["low"] > row["baseline"] and row["value"] - row["baseline"] > CLEARLY)
 
 
 def retrieval_sentences(results: Results) -> list[str]:
-    """Which heads attend from a question to the passage that answers it, beside even attention and another passage."""
+    """Which heads attend from a question to the passage that answers it, compared with even attention and another
+    passage.
+    """
     labels = readable_labels(results) if "retrieval" in results else None
     if labels is None:
         return []
@@ -84,7 +84,7 @@ def retrieval_sentences(results: Results) -> list[str]:
 
 
 def sink_sentences(results: Results) -> list[str]:
-    """Where heads rest, and how much the first token gets."""
+    """Where heads rest, and how much attention the first token receives, as sentences."""
     if "sinks_model" not in results:
         return []
     lines = []
@@ -115,7 +115,7 @@ def sink_sentences(results: Results) -> list[str]:
             smallest = min(results["sinks"].where(kind=kind, quantity="value_norm"), key=lambda row: row["value"])
             lines.append(
                 f"The value vector of the token that receives most attention is {_score(rows['value_norm'])} times as large as the mean "
-                f"over the text; that of head {results.head_of(smallest)} {_score(smallest)} times."
+                f"over the text; the smallest ratio is {_score(smallest)}, of head {results.head_of(smallest)}."
             )
     return lines
 

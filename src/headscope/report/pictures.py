@@ -1,4 +1,4 @@
-"""Static figures on a page that is light or dark: one drawing, whose colours follow the page."""
+"""Static figures for pages: one drawing whose colours follow the light or dark page."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from headscope.views.tokens import tokens
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What matplotlib writes where no colour was set.
+# The colours that matplotlib writes if none is set.
 _BLACK, _WHITE = "#000000", "#ffffff"
-_GREY = "#666666"  # of the line that signs a figure
+_GREY = "#666666"  # of the signature below a figure
 
 
 def picture(results: Results, name: str) -> str:
-    """A figure as the address of an image that holds it."""
+    """A figure as the data: address of an image."""
     return image(draw(name, results))
 
 
 def image(figure: Figure) -> str:
-    """A drawn figure as the address of an image that holds it."""
+    """A drawn figure as the data: address of an image."""
     return "data:image/svg+xml;base64," + base64.b64encode(themed(render(figure, "svg"))).decode("ascii")
 
 
 def themed(svg: bytes) -> bytes:
-    """A drawing with the dark colours of the design system for readers who prefer dark; in light it is as it was."""
+    """An SVG that has the dark colours of the design system for readers who prefer dark, and is unchanged in light."""
     light, dark = tokens("light"), tokens("dark")
     pairs = {light[name]: dark[name] for name in dark if name.startswith("--hs-s") and light[name].startswith("#")}
     pairs |= {_BLACK: dark["--hs-ink"], _WHITE: dark["--hs-paper"], _GREY: dark["--hs-faint"], light["--hs-ink"]: dark["--hs-ink"]}

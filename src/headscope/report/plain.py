@@ -60,12 +60,12 @@ _OFFSET = re.compile(r"[+-][1-9][0-9]*")
 
 
 def relation(label: str) -> tuple[str, str]:
-    """What the words of a relation are called, and what their governor is; an unknown label stays as it is."""
+    """The names of the dependents and of the governor of a relation; an unknown label stays as it is."""
     return _RELATIONS.get(label, (f"words with the relation {label}", "governor"))
 
 
 def mentions(label: str) -> str:
-    """What mentions of a kind are called."""
+    """The name of a kind of mention."""
     return _MENTIONS.get(label, f"{label} mentions")
 
 
@@ -78,10 +78,10 @@ def rule(name: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a text shows it: `82 %`."""
+    """A share in percent: `82 %`."""
     return f"{share * 100:.0f}\N{NO-BREAK SPACE}%"
 
 
 def percents(low: float, high: float) -> str:
-    """An interval of shares: `95 % interval 78 to 85`; nothing where there is none."""
+    """An interval of shares: `95 % interval 78 to 85`; "" if there is none."""
     return "" if low != low or high != high else f"95\N{NO-BREAK SPACE}% interval {low * 100:.0f} to {high * 100:.0f}"

@@ -1,4 +1,4 @@
-"""Numbers that papers printed, to stand beside ours: for orientation, on other data and mostly on other models."""
+"""Published numbers that are shown beside ours, for orientation: of other data and mostly of other models."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ LAYERS = {
 }
 
 # The best head, its accuracy and the best offset's in per cent, in-sample, by the labels of Stanford Dependencies: the
-# authors' notebook, which has more relations than the paper's Table 1 and agrees with it but for `all` (34.5, 26.3 in
-# print) and a misprinted `auxpass`.
+# authors' notebook, which has more relations than the paper's Table 1 and agrees with it except for `all` (34.5, 26.3
+# in print) and a misprinted `auxpass`.
 TABLE1_SOURCE = (
     "Clark et al. 2019, Table 1 and its notebook: bert-base-uncased on the Penn Treebank, Stanford Dependencies, in-sample; `all` there "
     "counts punctuation and roots"
@@ -51,7 +51,7 @@ all 7-6 34.7 26.7; prep 7-4 66.7 61.8; pobj 9-6 76.3 34.6; det 8-11 94.3 51.7; n
 2-6 44.6 34.9; neg 4-10 72.5 68.3; prt 6-7 99.1 91.4
 """
 TABLE1 = {label: (head, float(accuracy), float(offset)) for label, head, accuracy, offset in (row.split() for row in _ROWS.split(";"))}
-# Universal Dependencies' nearest counterparts. Where a preposition hangs differs, so prep, pobj, case, obl and nmod
+# Universal Dependencies' nearest counterparts. Prepositions are attached differently, so prep, pobj, case, obl and nmod
 # have none.
 _COUNTERPARTS = {
     **{"obj": "dobj", "nsubj:pass": "nsubjpass", "aux:pass": "auxpass", "nmod:poss": "poss", "compound": "nn"},
@@ -60,7 +60,7 @@ _COUNTERPARTS = {
 
 
 def table1(label: str) -> tuple[str, float, float] | None:
-    """The paper's row for a relation: its own, or that of its counterpart."""
+    """The paper's row for a relation, or for its counterpart; None if it has none."""
     return TABLE1.get(label) or TABLE1.get(_COUNTERPARTS.get(label, ""))
 
 

@@ -1,4 +1,4 @@
-"""A replication as one page: every claim of a paper beside our number, then each step with its figures."""
+"""A replication as one page: every claim of a paper with our number, then each step with its figures."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _body(results: Results) -> str:
 
 
 def group(rows: list[dict[str, Any]], results: Results) -> dict[str, Any]:
-    """Claims of one step: what differs in all of them is said once, what differs in one of them in its row."""
+    """The claims of one step: differences that all of them share are listed once, others in their rows."""
     titles = {row["step"]: row["title"] for row in results["steps"]}
     parted = [row["differs"].split("; ") for row in rows]
     common = [part for part in parted[0] if part and all(part in other for other in parted)]
@@ -77,7 +77,7 @@ def group(rows: list[dict[str, Any]], results: Results) -> dict[str, Any]:
 
 
 def _step(row: dict[str, Any], results: Results) -> dict[str, Any]:
-    """What the page says of a step."""
+    """The page's data of a step."""
     told = {"name": row["step"], "title": row["title"], "why": row["why"], "verb": row["verb"], "signature": row["signature"]}
     if row["why"] or not row["signature"]:
         return {**told, "findings": [], "figures": [], "notes": []}
@@ -97,6 +97,6 @@ def _figures(results: Results, wanted: list[dict[str, str]]) -> list[dict[str, s
             figures.append(
                 {"place": figure["place"], "about": known_figures()[figure["name"]], "picture": picture(results, figure["name"])}
             )
-        except RunError:  # the table it shows is empty: not of this annotation
+        except RunError:  # its table is empty, because the annotation does not allow it
             continue
     return figures

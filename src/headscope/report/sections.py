@@ -1,4 +1,4 @@
-"""The parts of a report: surface patterns, curves, first heads of quantities, heads alike, and studies."""
+"""The parts of a report: surface patterns, curves, highest heads of quantities, similar heads, and studies."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _GLANCE = {
     **{"previous": "previous", "next": "next", "self": "itself"},
     **{"to_cls": "[CLS]", "to_first": "first token", "to_sep": "[SEP]", "to_punct": ". ,"},
 }
-# What each figure of curves asks, how to read it, and what is said of a model that has special tokens.
+# For each figure of curves: its title, how to read it, and a sentence for models with special tokens.
 _CURVES: dict[str, tuple[str, str, str]] = {
     "clark2": (
         "Surface patterns",
         "How much does a layer attend to {specials}punctuation and neighbouring tokens? One point per head; lines are means of layers "
-        "with intervals. A mean can hide a few heads that do all of it: look at the points.",
+        "with intervals. A mean can rest on a few heads: look at the points.",
         " High attention to {resting}, whatever the text says, is often read as a head with nothing to do{sink}; averages alone do not "
         "show that.",
     ),
@@ -66,8 +66,8 @@ _CURVES: dict[str, tuple[str, str, str]] = {
         "",
     ),
 }
-LISTED = 36  # heads of a group; the tree has all
-# The measure that tells each of the paper's labels.
+LISTED = 36  # most listed heads of a group; the tree has all
+# The measure that gives each of the paper's labels.
 _TOLD = {"next": "positions", "previous": "positions", "broad": "entropy", "[CLS]": "tokens", "[SEP]": "tokens", "punctuation": "tokens"}
 
 
@@ -79,7 +79,7 @@ def absent_quantities(results: Results) -> frozenset[str]:
 
 
 def glance(results: Results) -> list[dict[str, Any]]:
-    """For every head the surface quantity that takes most of its attention: what it does, in one word."""
+    """For every head, the surface quantity with most of its attention, in one word."""
     best: dict[tuple[str, int, int], dict[str, Any]] = {}
     quantities = _GLANCE.keys() - results.special_tokens.uncounted
     for table in (results[name] for name in ("positions", "tokens") if name in results):
@@ -97,7 +97,7 @@ def glance(results: Results) -> list[dict[str, Any]]:
 
 
 def figures(results: Results) -> list[dict[str, Any]]:
-    """The figures of curves, one for each kind of attention, each with what was published of the same."""
+    """The figures of curves, one for each kind of attention, each with the published numbers."""
     drawn = []
     kinds = dict.fromkeys(site["kind"] for site in results.manifest["sites"])
     special = results.special_tokens
@@ -116,7 +116,7 @@ def figures(results: Results) -> list[dict[str, Any]]:
 
 
 def _published(results: Results, name: str, kind: str) -> dict[str, Any] | None:
-    """The paper's layer means beside ours; None for attention, and for maps, that the paper does not speak of."""
+    """The paper's layer means and ours; None for kinds of attention and maps that are not in the paper."""
     if results.map != WEIGHTS or kind != "encoder" or name not in LAYERS or not _in_nats(results):
         return None
     rows: list[dict[str, Any]] = []
@@ -162,12 +162,12 @@ def section(results: Results, name: str) -> dict[str, Any]:
 
 
 def study_title(results: Results) -> str:
-    """What a study is called on pages."""
+    """The title of a study on pages."""
     return REGISTRY[results.study or ""].title
 
 
 def study_section(results: Results) -> dict[str, Any]:
-    """What a page says of a study."""
+    """A page's data of a study."""
     study = REGISTRY[results.study or ""]
     table = results["summary"]
     columns = shown_columns(table)
@@ -192,7 +192,7 @@ def study_section(results: Results) -> dict[str, Any]:
 
 
 def alike_section(results: Results) -> dict[str, Any] | None:
-    """Findings, groups and counts; None for a run that did not measure distances."""
+    """Findings, groups and counts of similar heads; None for a run that did not measure distances."""
     if not measured(results):
         return None
     likeness = alike(results)
@@ -221,7 +221,7 @@ def alike_section(results: Results) -> dict[str, Any] | None:
 
 
 def _counts(results: Results, likeness: Alike) -> list[dict[str, str]]:
-    """How many heads are called what, and how many the paper's figure shows; of labels that the run can give."""
+    """How many heads have each label, and how many in the paper's figure, for labels that the run can give."""
     if results.map != WEIGHTS or likeness.kind != "encoder":
         return []
     return [

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     Pairs = frozenset[tuple[int, int]]  # the attending word first
 
 LEAST = 0.1  # a weaker link is not drawn
-LENGTHS = range(6, 23)  # words of a sentence that is read at a glance; others are shown only if there is none of these
+LENGTHS = range(6, 23)  # words of a sentence that is easy to read; others are shown only if there is none of these
 _LABEL = re.compile(r"(.+?)(?: \((.+)\))?")
 
 
 def sentence_picture(gallery: Gallery | None, headline: Headline) -> dict[str, Any] | None:
-    """The clearest text that the gallery has of the head: its words, links as (from, to, weight, annotated), and the
-    places of annotated words; None without a text that shows the finding.
+    """The clearest text of the gallery for a head: its words, links as (from, to, weight, annotated), and the places of
+    annotated words; None if no text shows the finding.
     """
     if gallery is None:
         return None
@@ -37,7 +37,7 @@ def sentence_picture(gallery: Gallery | None, headline: Headline) -> dict[str, A
 
 
 def _seen(gallery: Gallery, headline: Headline) -> Iterator[tuple[int, HeadId, Map]]:
-    """The texts of which the gallery has the head's map: all of them for a relation, else its examples."""
+    """The texts for which the gallery has the head's map: all of them for a relation, else its examples."""
     for example in gallery.examples:
         same = (example.measure, example.quantity) == (headline.measure, headline.quantity)
         if str(example.head) == headline.head and (same or headline.measure == "relations"):
@@ -55,7 +55,7 @@ def _picture(text: Mapping[str, Any], head: HeadId, map: Map, headline: Headline
     rows, columns = np.nonzero(weights >= LEAST)
     links = {(int(i), int(j)) for i, j in zip(rows, columns, strict=True) if i != j} | pairs
     right = [bool(weights[i, j] >= max(weights[i].max(), rest[i])) for i, j in pairs]
-    # Clear is what needs no explanation: the annotated word gets more than the word itself and the special tokens do.
+    # A text is clear if the annotated word receives more than the word itself and the special tokens.
     clear = np.mean(right) + float(np.mean([weights[i, j] for i, j in pairs])) if pairs else float(weights.max(axis=1).mean())
     return {
         "words": list(side["forms"]),
@@ -71,8 +71,8 @@ def _picture(text: Mapping[str, Any], head: HeadId, map: Map, headline: Headline
 def between_words(
     weights: Float64[np.ndarray, "query key"], side: Mapping[str, Any]
 ) -> tuple[Float64[np.ndarray, "word word"], Float64[np.ndarray, "word"]]:
-    """The attention between words (summed over the tokens attended to, averaged over those that attend), and the most
-    that each word gives to one special token.
+    """The attention between words (summed over the tokens attended to, averaged over the attending ones), and the
+    largest weight of each word on one special token.
     """
     words, roles = np.array(side["words"]), np.array(side["roles"])
     member = (words[:, None] == np.arange(len(side["forms"]))).astype(float)
@@ -82,7 +82,7 @@ def between_words(
 
 
 def marked_pairs(side: Mapping[str, Any], measure: str, quantity: str) -> Pairs:
-    """The annotated links that a quantity is about: those of a relation; for others none."""
+    """The annotated links of a quantity: those of a relation; none for other quantities."""
     found = _LABEL.fullmatch(quantity)
     if measure != "relations" or found is None:
         return frozenset()

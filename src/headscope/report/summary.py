@@ -1,4 +1,4 @@
-"""What a run found, in plain sentences: what a reader should know before the first figure."""
+"""The findings of a run in plain sentences, for the start of a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ASKED = {
 
 
 def sentences(results: Results) -> list[str]:
-    """The findings, most general first. Nothing is said of what was not measured."""
+    """The findings, most general first, of what was measured."""
     contests = (line for measure in _ASKED for line in _skills(results, measure))
     patterns = (line for of in (sink_sentences, sequence_sentences, retrieval_sentences) for line in of(results))
     lines = [*_habits(results), *_focus(results), *patterns, *contests, *_alike(results)]
@@ -41,7 +41,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def _habits(results: Results) -> list[str]:
-    """Which heads spend most of their attention on one thing."""
+    """Which heads give more than half of their attention to one thing, as sentences."""
     total = sum(site["heads"] for site in results.manifest["sites"])
     habits = []
     asked = []
@@ -87,7 +87,7 @@ def _focus(results: Results) -> list[str]:
 
 
 def _skills(results: Results, measure: str) -> list[str]:
-    """How many labels have a head that beats the rule for certain, and which do best."""
+    """How many labels have a head that significantly beats the rule, and which do best, as sentences."""
     if f"{measure}_best" not in results:
         return []
     label, asked, rule = _ASKED[measure]
@@ -102,7 +102,7 @@ def _skills(results: Results, measure: str) -> list[str]:
         best = sorted(sure, key=lambda row: -row["lift"])[:3]
         told = "".join(f" {skill(measure, row)} ({row['label']}: {_score(row)})." for row in best)
         kinds = "" if results.layout.one_kind else f" ({kind} attention)"
-        more = f"more often than {rule} (not tested, since the run has no intervals)"
+        more = f"more often than {rule} (not tested, because the run has no intervals)"
         if not unsure:
             more = f"significantly more often than {rule} (the 95 % interval of the difference excludes 0)"
         finds = f"a single head, {chosen}, finds" if sure else f"does a single head, {chosen}, find"
@@ -115,7 +115,7 @@ def _skills(results: Results, measure: str) -> list[str]:
 
 
 def _alike(results: Results) -> list[str]:
-    """What layers have to do with likeness, and how many heads have a near-duplicate."""
+    """How the similarity of heads depends on layers, and how many heads have a near-duplicate, as sentences."""
     if STRUCTURE not in results:
         return []
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))

@@ -1,7 +1,6 @@
-"""What a study is: what it declares about itself, and how one execution of it works.
+"""The interface of studies: `Study` declares what is known without computing, and `Work` is one execution.
 
-A study is to many passes over a corpus what a measure is to one. `Study` declares and is cheap to import, `Work`
-computes.
+A measure needs one pass over a corpus, a study many. A `Study` is cheap to import.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from headscope.studies.replicates import ReplicatedTables
     from headscope.studies.spec import StudySpec
 
-# What to do where a corpus lacks a layer of annotation.
+# The remedy if a corpus lacks a layer of annotation.
 LAYERS = {
     "trees": "Use a corpus with dependencies, such as a CoNLL-U file",
     "keyphrases": "Use JSON lines with text and keyphrases, or a folder of .txt and .key",
@@ -43,9 +42,9 @@ LAYERS = {
 class StudyFigure(NamedTuple):
     """A figure of a study.
 
-    `draw` is a function of the study's module `figures`; `table` is what it draws, which `command` makes. With a
-    `title` it is part of reports, and `about` says there how to read it. It may take further `choices`; `quantity`
-    says that it takes one, not a kind of head.
+    `draw` is a function of the study's module `figures`; `table` is the table that it draws, and `command` makes the
+    table. A figure with a `title` is part of reports, where `about` says how to read it. It may take further
+    `choices`; `quantity` says that it takes a quantity instead of a kind of head.
     """
 
     name: str
@@ -60,8 +59,8 @@ class StudyFigure(NamedTuple):
 
 
 class ComparedTable(NamedTuple):
-    """A table that is compared between studies: what its rows are of, and each number with the columns of its bounds,
-    if it has some.
+    """A table that is compared between studies: the columns that identify its rows, and each number with the columns of
+    its bounds, if it has some.
 
     A table that is `drawn` has a figure on the page of a comparison.
     """
@@ -78,11 +77,10 @@ BOUNDS = ("low", "high")
 
 @dataclass
 class StudyContext:
-    """What one execution of a study is given: the model, the corpora by the names of their settings, and where results
-    go.
+    """The inputs of one execution of a study: the model, the corpora by the names of their settings, and the folder of
+    the results.
 
-    `options` are what the study `takes` beside its settings; `key` identifies the execution, for its
-    checkpoints.
+    `options` are what the study `takes` in addition to its settings; `key` identifies the execution in checkpoints.
     """
 
     model: Model
@@ -103,10 +101,10 @@ class StudyContext:
 
 
 class Work(ABC):
-    """One execution of a study: numbered jobs, whose states are merged in order, and the tables made of them.
+    """One execution of a study: numbered jobs, whose states are merged in order, and the tables made from them.
 
-    `__init__` completes the settings (`spec`) from the model and the corpora, and refuses what cannot be studied.
-    `contents` are hashes of what the settings name beside the model and the corpora.
+    `__init__` completes the settings (`spec`) from the model and the corpora, and raises an error if it cannot be done.
+    `contents` are hashes of the other files that the settings name.
     """
 
     def __init__(self, spec: Any, context: StudyContext) -> None:
@@ -120,7 +118,7 @@ class Work(ABC):
         self.contents: dict[str, str | None] = {}
         self.notes: list[str] = []
         self.warnings: list[str] = []
-        self.advice = ""  # what makes the study shorter, for the forecast of its time
+        self.advice = ""  # how to make the study shorter; shown with the estimate of its time
         self._meter: JobProgress | None = None
 
     def prepare(self) -> None:
@@ -128,11 +126,11 @@ class Work(ABC):
         return
 
     def costs(self) -> Sequence[float] | None:
-        """What each job is expected to cost, in a unit of any size, after `prepare`; None if it is not known."""
+        """The expected cost of each job, in any unit, after `prepare`; None if it is not known."""
         return None
 
     def share(self) -> float | None:
-        """The share of all work that is done, where the costs of jobs are not known."""
+        """The share of all work that is done, if the costs of jobs are not known."""
         return self.context.corpus.share
 
     def reading_cost(self, texts: Iterable[Encoded]) -> float:
@@ -141,14 +139,14 @@ class Work(ABC):
 
     @property
     def meter(self) -> JobProgress:
-        """What `do` tells of its progress."""
+        """The meter to which `do` reports its progress."""
         if self._meter is None:
             self._meter = JobProgress(self.costs(), self.share, self.context.progress, self.context.tell, self.advice)
         return self._meter
 
     @abstractmethod
     def jobs(self, merged: Callable[[], States]) -> Iterable[Any]:
-        """The jobs in order; `merged` gives the states of all jobs before the one asked for."""
+        """The jobs in order; `merged` returns the merged states of all earlier jobs."""
 
     @abstractmethod
     def do(self, job: Any) -> States:
@@ -160,7 +158,7 @@ class Work(ABC):
 
     @abstractmethod
     def tables(self, states: States) -> dict[str, Table]:
-        """All tables, by name. Notes and warnings may be added to here."""
+        """All tables, by name. It may add notes and warnings."""
 
     @abstractmethod
     def measured(self) -> dict[str, Any]:
@@ -171,7 +169,7 @@ class Work(ABC):
         return {}
 
     def close(self) -> None:
-        """Remove what only the jobs needed. Called once results are written."""
+        """Remove what only the jobs needed. Called after the results are written."""
         return
 
 
@@ -182,16 +180,16 @@ def layer_weights(network: Module) -> int:
 
 
 class Study:
-    """A kind of study: what is known of it without computing anything.
+    """A kind of study: everything that is known about it without computing.
 
     Its package holds `spec.py`, `findings.py` and `figures.py`, which import neither torch nor transformers, and
-    what computes.
+    `work.py`, which computes.
     """
 
     name: ClassVar[str]  # in run.json
     verb: ClassVar[str]  # on the command line
     function: ClassVar[str]  # in Python
-    folder: ClassVar[str]  # how its usual folder begins
+    folder: ClassVar[str]  # how its default folder begins
     spec_class: ClassVar[str]  # the class of its settings in its module `spec`
     work_class: ClassVar[str]  # the class of its executions in its module `work`
     help: ClassVar[str]  # of the command line: one sentence, and examples
@@ -199,8 +197,8 @@ class Study:
     annotation: ClassVar[str | None] = None  # the layer that all corpora must have
     arguments: ClassVar[tuple[str, ...]] = ()  # the settings that the command line takes without a flag, in this order
     files: ClassVar[tuple[str, ...]] = ()  # further settings that name files or folders
-    takes: ClassVar[tuple[str, ...]] = ()  # what it may be given in Python beside its settings, such as a function
-    predicts: ClassVar[bool] = False  # whether the model is loaded with what it predicts with
+    takes: ClassVar[tuple[str, ...]] = ()  # what it accepts in Python in addition to its settings, such as a function
+    predicts: ClassVar[bool] = False  # whether the model is loaded with its prediction head
     stops_early: ClassVar[bool] = False  # whether training may end before its last epoch
     doing: ClassVar[str] = "studying"  # beside the progress bar
     title: ClassVar[str]
@@ -216,13 +214,13 @@ class Study:
         return spec
 
     def make(self, settings: Mapping[str, Any], where: str = "the settings") -> Any:
-        """The specification from plain values, with errors a person can act on."""
+        """The specification from plain values, with errors that say what to do."""
         from headscope.results.specification import validated
 
         return validated(self.spec, settings, where)
 
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> Any:
-        """The settings as the preset and the corpora decide them; an error where annotation is missing."""
+        """The settings, completed from the preset and the corpora; an error if annotation is missing."""
         for name in self.corpora:
             corpus = corpora[name]
             if corpus is not None and self.annotation is not None and not corpus.layers({self.annotation}):
@@ -231,7 +229,7 @@ class Study:
         return spec.model_copy(update=spec.by_preset())
 
     def work(self, spec: Any, context: StudyContext) -> Work:
-        """One execution. What computes is imported here."""
+        """One execution. The code that computes is imported here."""
         work: Work = self._imported("work", self.work_class)(spec, context)
         return work
 
@@ -239,40 +237,40 @@ class Study:
         return getattr(import_module(f"{type(self).__module__}.{module}"), name)
 
     def refuse_rerun(self, results: Results) -> None:
-        """An error for results that cannot be made again from what their folder holds."""
+        """Raise an error if the results cannot be made again from the content of their folder."""
         return
 
     def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences: those of the study's module `findings`."""
+        """The findings in plain sentences, from the study's module `findings`."""
         sentences: list[str] = self._imported("findings", "sentences")(results)
         return sentences
 
     def replicates(self, results: Results) -> ReplicatedTables:
-        """Numbers with their replicates by table and key, for studies that keep what they saw of single documents."""
+        """Numbers with their replicates by table and key, for studies that keep the numbers of single documents."""
         return {}
 
     def compare_further(self, results: Sequence[Results]) -> tuple[str, Table] | None:
-        """The title and the table of a further comparison, None if this kind has none; a RunError says why not."""
+        """The title and table of a further comparison; None if this kind has none, a RunError if it is impossible."""
         return None
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Drawing | None:
-        """A figure of studies side by side in place of the usual one, if this kind has one; `change` asks for
-        changes, not scores.
+        """A figure of several studies that replaces the usual one, if this kind has one; with `change`, of changes
+        instead of scores.
         """
         if change:
-            raise RunError("change is only for scores without each head, of studies of ablation", "Omit it")
+            raise RunError("change applies only to studies of ablation, to scores without each head", "Omit it")
         return None
 
     def draw(self, figure: StudyFigure, results: Results, *args: Any, **choices: Any) -> Drawing:
-        """One of its figures, with a caption that begins with what it shows."""
+        """One of its figures, with a caption that begins with the figure's description."""
         return self.captioned(figure, self._imported("figures", figure.draw)(results, *args, **choices))
 
     def captioned(self, figure: StudyFigure, drawn: Drawing) -> Drawing:
-        """One of its figures, once drawn, with what it shows at the start of its caption."""
+        """A figure that was drawn, with its description at the start of the caption."""
         drawn.caption = replace(drawn.caption, about=f"{figure.line} (headscope {self.verb})")
         return drawn
 
     def usual_folder(self, spec: StudySpec) -> Path:
-        """Where results go if nothing else is said."""
+        """The default folder of the results."""
         names = [*(getattr(spec, name) for name in self.arguments or ("model",)), spec.corpus[0]]
         return default_folder(self.folder, *names)

@@ -1,4 +1,4 @@
-"""Executing a study: its folder opened and locked, work resumed or begun, results signed and written."""
+"""Execute a study: open and lock its folder, start or resume the work, sign and write the results."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def execute(
     tell: Callable[[str], None] | None = None,
     **corpora_and_options: Any,
 ) -> Results:
-    """Do what the settings say and return the results, written to the folder `out` if it is given.
+    """The results of a study, written to the folder `out` if it is given.
 
-    A study may be given by its name, and its settings as plain values. A loaded `model` takes the place of the one
-    that the settings name. `corpora_and_options` are corpora in hand, by the names of their settings, and what the
-    study takes beside its settings. `tell` hears what is worth knowing while the study runs.
+    A study may be given by its name, and its settings as plain values. A loaded `model` replaces the one that the
+    settings name. `corpora_and_options` are loaded corpora, by the names of their settings, and what the study takes
+    in addition to its settings. `tell` receives messages while the study runs.
     """
     folder = None if out is None else Folder(out)
     if folder is not None:
@@ -82,7 +82,7 @@ def open_work(
 
 
 def do_jobs(work: Work, ledger: Ledger) -> States:
-    """The merged states of all jobs, those done that are not done yet."""
+    """The merged states of all jobs; jobs that are not done yet are done first."""
     work.meter.begin(0)
     for number, job in enumerate(work.jobs(lambda: _merged(ledger))):
         if ledger.done(number):
@@ -97,7 +97,7 @@ def do_jobs(work: Work, ledger: Ledger) -> States:
 
 
 def require_length(model: Model, spec: StudySpec) -> None:
-    """Refuse texts longer than a model can read."""
+    """Raise an error if the longest text is longer than the model can read."""
     if model.max_length is not None and spec.max_length > model.max_length:
         remedy = f"Use --max-length {model.max_length}"
         raise RunError(f"max_length is {spec.max_length}, but {spec.model} ends at {model.max_length} tokens", remedy)
@@ -110,7 +110,7 @@ def _read(spec: StudySpec, name: str) -> Corpus | None:
 
 
 def _identity(work: Work) -> dict[str, Any]:
-    """Everything that can change a result, and whose annotation it is."""
+    """Everything that can change a result, and the source of the annotation."""
     corpora = {name: corpus for name, corpus in work.context.corpora.items() if corpus is not None}
     hashes = {name: corpora[name].hash() if name in corpora else None for name in work.context.corpora}
     contents = {"model": work.model.fingerprint, **hashes, **work.contents}
@@ -118,7 +118,7 @@ def _identity(work: Work) -> dict[str, Any]:
 
 
 def _finished(study: Study, work: Work, now: Mapping[str, Any]) -> Results:
-    """Do all jobs that are not done yet, and write what they give."""
+    """Do all jobs that are not done yet, and write the results."""
     started = time.monotonic()
     context = work.context
     settings = work.spec.model_dump(mode="json")

@@ -1,10 +1,10 @@
-"""The figures of runs and studies by name, for help and errors. Nothing slow is imported here: help must be quick."""
+"""The figures of runs and studies by name, for help and errors. Help must be quick: nothing slow is imported here."""
 
 from __future__ import annotations
 
 from headscope.studies.registry import REGISTRY
 
-# What each shows, and the measures it needs. Figures of studies are declared by the studies.
+# What each figure shows, and the measures that it needs. Studies declare their own figures.
 RUN_FIGURES = {
     "clark2": "Clark et al. 2019, Figure 2: attention to token types and neighbours by layer (positions, tokens)",
     "clark3": "Clark et al. 2019, Figure 3: gradients of the loss with respect to attention, by layer (saliency)",
@@ -25,6 +25,6 @@ RUN_FIGURES = {
 
 
 def known_figures() -> dict[str, str]:
-    """All figures of runs and studies by name, each with a line that says what it shows and what makes it."""
+    """All figures of runs and studies by name, each with a line that says what it shows and which command makes it."""
     studies = {figure.name: f"{figure.line} (headscope {study.verb})" for study in REGISTRY.values() for figure in study.figures}
     return {**RUN_FIGURES, **studies}

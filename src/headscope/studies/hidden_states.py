@@ -1,14 +1,14 @@
-"""Hidden states of many texts, worked out once and kept on disk, so that probes may read them as often as they like.
+"""Hidden states of many texts, computed once and kept on disk, so that probes can read them repeatedly.
 
-A cache is a file of one block per text, [layer, token, d], in the order of the texts, named by a hash of all that it
-depends on. Layers are numbered as in models/hidden.py: 0 is what the embeddings give. The file is written shard by
-shard and may be interrupted at any moment:
+A cache is a file of one block per text, [layer, token, d], in the order of the texts, named by a hash of everything
+that it depends on. Layers are numbered as in models/hidden.py: 0 is the embeddings. The file is written shard by shard
+and may be interrupted at any moment:
 
     NAME.states   the shards, one after the other
     NAME.sums     one line per shard: its number and its checksum
 
-A shard counts when its line is there and its bytes have its checksum; any other is missing. So nothing half-written
-or damaged is read.
+A shard counts as written if its line exists and its bytes have the checksum. So nothing half-written or damaged is
+read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 PIECE = 16 * 2**20  # bytes read at once
 Level = Literal["token", "word"]
 FORMAT = 1
-SHARD = 64 * 2**20  # bytes that are worked out before they are written
+SHARD = 64 * 2**20  # bytes that are computed before they are written
 
 
 class Shards:
@@ -57,14 +57,14 @@ class Shards:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Held while shards are written: who asks for the same ones meanwhile waits, and then finds them."""
+        """A lock while shards are written: another process that needs the same shards waits, and then finds them."""
         self._lock.parent.mkdir(parents=True, exist_ok=True)
         with self._lock.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def missing(self) -> list[int]:
-        """The shards that do not have their checksum. There must be room on the disk for them."""
+        """The shards without a valid checksum; an error if the disk has no room for them."""
         sums: dict[int, int] = {}
         if self._sums.exists():
             for line in self._sums.read_text(encoding="ascii", errors="replace").splitlines():
@@ -79,17 +79,17 @@ class Shards:
         return shards
 
     def write(self, number: int, data: bytes) -> None:
-        """Put a shard in its place, and only then its checksum."""
+        """Write a shard in its place, and then its checksum."""
         with self.data.open("r+b" if self.data.exists() else "w+b") as file:
             file.seek(self._bounds[number])
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         with self._sums.open("ab") as file:
-            file.write(f"\n{number} {zlib.crc32(data)}\n".encode("ascii"))  # on a new line, whatever was cut off before it
+            file.write(f"\n{number} {zlib.crc32(data)}\n".encode("ascii"))  # on a new line, because the line before may be cut off
 
     def _checksum(self, file: int, number: int) -> int | None:
-        """The checksum of a shard as it lies on disk; None if it is cut off."""
+        """The checksum of a shard on disk; None if the shard is cut off."""
         start, stop = self._bounds[number], self._bounds[number + 1]
         checksum = 0
         while start < stop:
@@ -110,7 +110,7 @@ class Shards:
 
 
 def readable(size: float) -> str:
-    """A number of bytes for people."""
+    """A number of bytes in MiB or GiB."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**29 else f"{size / 2**20:.1f} MiB"
 
 
@@ -132,12 +132,12 @@ class HiddenStates:
         return self.values[start:stop].reshape(len(self.layers), self.lengths[number], self.size)
 
     def some(self, numbers: Sequence[int]) -> HiddenStates:
-        """The states of some texts alone, in memory."""
+        """The states of some of the texts, in memory."""
         values = np.concatenate([self[number].reshape(-1) for number in numbers])
         return HiddenStates(self.layers, self.size, tuple(self.lengths[number] for number in numbers), values)
 
     def padded(self, numbers: Sequence[int]) -> tuple[Float[torch.Tensor, "layer text token d"], Bool[torch.Tensor, "text token"]]:
-        """The states of some texts as float32, padded with 0 on the right, and where there is text."""
+        """The states of some texts as float32, padded with 0 on the right, and a mask of the text."""
         lengths = torch.tensor([self.lengths[number] for number in numbers])
         width = int(lengths.max())
         batch = torch.zeros(len(self.layers), len(numbers), width, self.size)
@@ -147,7 +147,7 @@ class HiddenStates:
 
     @cached_property
     def places(self) -> list[int]:
-        """Where the block of each text begins, and where the last one ends."""
+        """The start of each text's block, and the end of the last one."""
         return [0, *np.cumsum(np.array(self.lengths, dtype=np.int64) * len(self.layers) * self.size).tolist()]
 
 
@@ -163,10 +163,10 @@ def hidden_states(
     batch_tokens: int = 4096,
     progress: Progress | None = None,
 ) -> HiddenStates:
-    """The hidden states of `texts` in some layers or all, from the cache in `folder` or worked out now and kept there.
+    """The hidden states of `texts` in some layers or all, from the cache in `folder`, or computed now and kept there.
 
-    At level `token` special tokens are included; at level `word` a word is the mean of its pieces, and special
-    tokens are gone. Without a folder they are kept in a temporary one for as long as they are used.
+    At level `token` special tokens are included. At level `word` a word is the mean of its pieces, and special tokens
+    are removed. Without a folder, states are kept in a temporary one while they are used.
     """
     count, size = hidden_shape(model)
     chosen = tuple(range(count)) if layers is None else tuple(layers)
@@ -201,12 +201,12 @@ def hidden_states(
         remedy = "Name another folder for the hidden states, or free some space"
         raise RunError(f"hidden states cannot be written to {place} ({error.strerror})", remedy) from error
     finally:
-        if folder is None:  # what is mapped stays until it is let go of
+        if folder is None:  # a mapped file stays until it is unmapped
             shutil.rmtree(place, ignore_errors=True)
 
 
 def _work_out(model: Model, texts: Sequence[Encoded], shard: range, states: HiddenStates, level: Level, batch_tokens: int) -> bytes:
-    """The blocks of a shard's texts, in order; the model reads those of like length together."""
+    """The blocks of a shard's texts, in order; the model reads texts of similar length together."""
     blocks: dict[int, bytes] = {}
     for batch in _batches(texts, shard, batch_tokens):
         states_by_layer = hidden(model, [texts[number] for number in batch])
@@ -221,7 +221,7 @@ def _work_out(model: Model, texts: Sequence[Encoded], shard: range, states: Hidd
 def _narrowed(
     block: Float[np.ndarray, "layer token d"], dtype: np.dtype, model: Model, text: Encoded
 ) -> Float[np.ndarray, "layer token d"]:
-    """A block as the type it is kept in; an error if that cannot hold it."""
+    """A block in the type in which it is kept; an error if a value is too large for the type."""
     with np.errstate(over="ignore"):
         narrow = block.astype(dtype)
     if np.isfinite(narrow).all():
@@ -235,14 +235,14 @@ def _narrowed(
 
 
 def _of_words(states: Float[torch.Tensor, "layer token d"], text: Encoded) -> Float[torch.Tensor, "layer word d"]:
-    """A word as the mean of its pieces."""
+    """The states of words, means of the states of their pieces."""
     of = torch.tensor(text.word_of, device=states.device)
     share = torch.nn.functional.one_hot(of + 1, len(text.words) + 1)[:, 1:].float()
     return torch.einsum("ltd,tw->lwd", states, share / share.sum(0))
 
 
 def _shards(places: Sequence[int], item: int) -> Iterator[range]:
-    """Consecutive texts of about as many bytes; where a shard ends depends on the texts alone."""
+    """Consecutive texts of about as many bytes; the bounds of shards depend only on the texts."""
     start = 0
     for number in range(1, len(places)):
         if (places[number] - places[start]) * item >= SHARD or number == len(places) - 1:
@@ -257,7 +257,7 @@ def _batches(texts: Sequence[Encoded], shard: range, tokens: int) -> Iterator[li
 
 
 def _key(model: Model, texts: Sequence[Encoded], layers: tuple[int, ...], level: Level, dtype: DType) -> str:
-    """A hash of all that the states depend on."""
+    """A hash of everything that the states depend on."""
     parts_of_key = [FORMAT, SHARD, model.fingerprint, model.dtype, model.device.type, versions()["transformers"], layers, level, dtype]
     digest = hashlib.sha256(json.dumps(parts_of_key).encode())
     for text in texts:

@@ -1,4 +1,4 @@
-"""Early stopping of probes that are trained side by side: each is judged by its own losses on held-out data."""
+"""Early stopping of probes that are trained in parallel: each is judged by its losses on held-out data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Patience:
-    """The best check of each probe, and how many checks brought it no gain since.
+    """The best check of each probe, and the number of checks without a gain since.
 
-    `loss` is the least loss so far and `best` the number of the check (an epoch or a step) that gave it, 0 before
-    any; `stale` counts the checks after that one. A probe that is not `running` has stopped: it has no better check
-    any more.
+    `loss` is the least loss so far, and `best` the number of its check (an epoch or a step), 0 before any check.
+    `stale` counts the checks after it. A probe that is not `running` has stopped and is not improved any more.
     """
 
     loss: Float64[torch.Tensor, "*probe"]
@@ -27,12 +26,12 @@ class Patience:
 
     @classmethod
     def begin(cls, *shape: int) -> Patience:
-        """Probes before their first check."""
+        """The state before the first check, for probes of this shape."""
         zeros = torch.zeros(shape, dtype=torch.float64)
         return cls(zeros + torch.inf, zeros.clone(), zeros.clone(), torch.ones(shape, dtype=torch.bool))
 
     def check(self, loss: Float64[torch.Tensor, "*probe"], number: int, least: float, patience: float) -> Bool[torch.Tensor, "*probe"]:
-        """Take in the losses of a check and return which probes gained more than `least` by it; a probe stops after
+        """Record the losses of a check, and return which probes gained more than `least`; a probe stops after
         `patience` checks without a gain.
         """
         better = self.running & (loss < self.loss - least)
@@ -44,6 +43,6 @@ class Patience:
 
 
 def keep_best(best: Float[torch.Tensor, "*probe n"], now: Float[torch.Tensor, "*probe n"], better: Bool[torch.Tensor, "*probe"]) -> None:
-    """Copy the parameters that the better probes have now into `best`, in place; the axes of probes come first."""
+    """Copy the current parameters of the better probes into `best`, in place; the axes of probes come first."""
     chosen = better.to(best.device)
     best[chosen] = now.detach()[chosen]

@@ -1,4 +1,4 @@
-"""Which texts of a corpus a study looks at: the first ones, or some drawn from all documents."""
+"""The texts of a corpus that a study uses: the first ones, or some drawn from all documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headscope.studies.spec import Pick
 
 
 class _Candidate(NamedTuple):
-    """A text that may be drawn, its number, and what was counted on the way to it."""
+    """A text that may be drawn, its number, and what was counted while it was read."""
 
     number: int
     text: Encoded
@@ -31,11 +31,10 @@ def picked(
     tally: Tally | None = None,
     corpus: Corpus | None = None,
 ) -> Iterator[Encoded]:
-    """The texts asked for, in corpus order: the first ones, or some drawn by their names alone, from all documents.
+    """The requested texts, in corpus order: the first ones, or some drawn by name from all documents.
 
-    All texts have to be read to draw some. What is counted meanwhile, in `tally` and in what the `corpus` skipped,
-    is kept for the texts that are drawn alone: all that was counted between the text before it and the text itself.
-    If all texts are drawn, nothing is lost.
+    All texts are read to draw some. What is counted meanwhile, in `tally` and in what the `corpus` skipped, is kept
+    only for drawn texts: everything that was counted after the text before. If all texts are drawn, nothing is lost.
     """
     if limit is None or pick == "first":
         yield from islice(texts, limit)

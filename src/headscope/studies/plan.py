@@ -1,4 +1,4 @@
-"""What a study would do: its corpora are read, and some of its work is done and timed. No folder is written."""
+"""An estimate of a study: its corpora are read, and some of its work is done and timed. No folder is written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StudyEstimate:
     study: str
     counts: Counts
     jobs: int | None  # None: not known before they are done
-    reading: float  # seconds of loading the model, and of reading and encoding the texts
+    reading: float  # seconds to load the model, and to read and encode the texts
     tried: float  # seconds of work
     share: float  # of all work that was done in them
     left: float | None  # seconds of work after that; None if not enough was tried
@@ -47,7 +47,7 @@ class StudyEstimate:
         return None if self.left is None else self.reading + self.tried + self.left
 
     def lines(self) -> list[str]:
-        """The same in words."""
+        """The estimate in words, line by line."""
         counts, jobs = self.counts, "" if self.jobs is None else f", {self.jobs:,} job{'s' * (self.jobs != 1)}"
         texts = f"{counts.documents:,} documents, {counts.texts:,} texts, {counts.tokens:,} tokens, {counts.words:,} words"
         lines = [f"{self.study}: {texts}{jobs}"]
@@ -79,7 +79,7 @@ def plan_study(
 ) -> StudyEstimate:
     """Read the corpora as the study would, work on it for about `tried` seconds, and estimate the rest from that.
 
-    Nothing is kept of the work. A study that is done within that time is done whole.
+    The work is not kept. A study that takes less time is done completely.
     """
     began = clock()
     left = TimeLeft(clock)

@@ -32,7 +32,7 @@ class _Registry(Mapping[str, Study]):
     def __getitem__(self, name: str) -> Study:
         if name not in self._studies:
             if name not in self._classes:
-                raise RunError(f"unknown study {name}", f"Known are {', '.join(self)}; another version of headscope may know it")
+                raise RunError(f"unknown study {name}", f"The studies are {', '.join(self)}; another version of headscope may know it")
             module, _, kind = self._classes[name].partition(":")
             self._studies[name] = getattr(import_module(module), kind)()
         return self._studies[name]

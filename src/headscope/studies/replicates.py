@@ -1,4 +1,4 @@
-"""Numbers of studies with their replicates, for studies that keep what they saw of each document."""
+"""Numbers of studies with their replicates, for studies that keep numbers of each document."""
 
 from __future__ import annotations
 

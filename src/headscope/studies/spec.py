@@ -15,15 +15,14 @@ Weights = Literal["trained", "random"]
 Pick = Literal["random", "first"]
 DType = Literal["float16", "float32"]
 STATES_FOLDER = "states"  # of the results, while a study runs
-# Settings of folders that older versions wrote: their old names, what they are called now, and what their values are
-# divided by.
+# Settings of older versions: their old names, their current names, and the divisor of their values.
 RENAMED = {"dev_limit": ("limit_dev", None), "cache_bytes": ("cache_limit", 2**30)}
 
 
 class StudySpec(Specification):
-    """The settings that all studies share. A setting left at None is decided by the preset, the corpus or the model.
+    """The settings that all studies share. A setting that is None depends on the preset, the corpus or the model.
 
-    A setting with a description is an option of the command line, too.
+    A setting with a description is also an option of the command line.
     """
 
     model: Annotated[str, Role.CONTENT] = Field("mini", description=MODEL_HELP)
@@ -41,7 +40,7 @@ class StudySpec(Specification):
     @model_validator(mode="before")
     @classmethod
     def _renamed(cls, settings: Any) -> Any:
-        """Settings that are called by their old names, by those of now."""
+        """The settings with old names replaced by current ones."""
         if not isinstance(settings, dict):
             return settings
         renamed = dict(settings)
@@ -54,7 +53,7 @@ class StudySpec(Specification):
     @field_validator("*", mode="before")
     @classmethod
     def _several(cls, value: object, info: Any) -> object:
-        """A single value where several are expected, and 0 for no limit."""
+        """A single value as a tuple if several are expected, and 0 as no limit."""
         if info.field_name.startswith("limit") and value == 0 and not isinstance(value, bool):
             return None
         if isinstance(value, str | int | float) and holds_several(cls.model_fields[info.field_name].annotation):
@@ -68,7 +67,7 @@ class StudySpec(Specification):
 
     @property
     def random(self) -> int | None:
-        """The seed to redraw weights with, if they are to be redrawn."""
+        """The seed to redraw weights with; None if they are not redrawn."""
         return self.seed if getattr(self, "weights", "trained") == "random" else None
 
 
@@ -78,14 +77,14 @@ def holds_several(annotation: Any) -> bool:
 
 
 def some_and_once(value: Names) -> Names:
-    """The names of a setting, of which there must be at least one and none twice."""
+    """The names of a setting; an error if there is none, or if one is repeated."""
     if value is not None and (not value or len(set(value)) < len(value)):
         raise ValueError("name at least one, and none twice")
     return value
 
 
 class HiddenStatesSpec(StudySpec):
-    """The settings of studies that keep hidden states: in the folder `cache`, or else only while they run."""
+    """The settings of studies that keep hidden states: in the folder `cache`, or without it only while they run."""
 
     cache: Annotated[str | None, Role.NEUTRAL] = Field(
         None, description="folder to keep hidden states in for other studies [default: kept only while the study runs]"

@@ -1,4 +1,4 @@
-"""Heads that are alike, as the views read them (frontend/src/types.ts, HeadMap and HeadTree)."""
+"""Similar heads, in the format of the views (frontend/src/types.ts, HeadMap and HeadTree)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from headscope.results.results import Results
 from headscope.stats.clusters import Grouping
 from headscope.views.page import rounded
 
-LEAVES = 1024  # heads of a tree that can be looked at
+LEAVES = 1024  # most heads of a tree that is drawn
 
 
 def measured(results: Results) -> bool:
-    """Whether a run compared heads, of a kind that has two."""
+    """Whether a run has distances between heads."""
     return PAIRS in results and len(results[PAIRS]) > 0
 
 
 def alike_data(results: Results) -> dict[str, Any]:
-    """The `map` and the `tree` of a run that measured distances; of another one nothing but that it has no tree."""
+    """The `map` and the `tree` of a run that measured distances; of another run only that it has no tree."""
     if not measured(results):
         return {"tree": None}
     likeness = alike(results)
@@ -52,14 +52,14 @@ def _map(results: Results, likeness: Alike, places: list[int], size: int) -> dic
 
 
 def about(results: Results, rows: int) -> str:
-    """What the distances of a run are, over how many rows."""
+    """A description of the distances of a run, with the number of rows."""
     kept = " sampled from" if results.measures["distances"].get("sample") else " of"
     mean = "mean" if unit(results) == "nats" else "sum of"
     return f"{mean} Jensen–Shannon divergence in nats over {rows:,} rows of attention{kept} the whole corpus"
 
 
 def _tree(results: Results, likeness: Alike, places: list[int]) -> dict[str, Any] | None:
-    """Clusters by number: below the number of leaves they are leaves, from top to bottom, then what each merge made."""
+    """The tree by numbers of clusters: the first ones are leaves, from top to bottom, then one per merge."""
     if len(places) > LEAVES:
         return None
     grouping = likeness.groups()

@@ -1,4 +1,4 @@
-"""Two runs as the comparison view reads them (frontend/src/types.ts, Comparison)."""
+"""Two runs in the format of the comparison view (frontend/src/types.ts, Comparison)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def comparison(a: Results, b: Results, names: tuple[str, str] | None = None) -> 
 
 
 def described(compared: Comparison, names: tuple[str, str] | None = None) -> dict[str, Any]:
-    """The same of a comparison of two runs that is made already."""
+    """Everything that the view shows of a finished comparison of two runs."""
     (a, b), called, heads = compared.results, names or compared.names, compared.differences.get("heads")
     layers, best = (compared.differences.get(name, ()) for name in ("layers", "best"))
     return {

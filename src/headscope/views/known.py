@@ -1,5 +1,5 @@
-"""What a run says of the heads of a model, for views of another text: a few words for each head, and the sentence with
-the numbers behind them; and texts of the run's gallery in which heads were seen at work.
+"""What a run knows about the heads of a model, for views of another text: a few words for each head, a sentence with
+the numbers, and texts of the run's gallery that show the heads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from headscope.results.results import Results
 from headscope.views.run import readable_gallery
 from headscope.views.words import UNBOUNDED
 
-# What a head that finds a relation finds, in plain words; of other relations the label is shown.
+# The name of a relation that a head finds, in plain words; for other relations the label is shown.
 RELATIONS = {
     "acl": "clauses of nouns",
     "acl:relcl": "relative clauses",
@@ -47,7 +47,7 @@ _NO_SPACE_BEFORE = re.compile(r" (?=[.,;:!?)’]|'s\b|n't\b)")
 
 @dataclass(frozen=True)
 class KnownHead:
-    """What a run says of a head: `word` for a chip, `sentence` with the numbers for whoever asks why."""
+    """What a run knows about a head: `word` for a chip, and `sentence` with the numbers for its tooltip."""
 
     head: str
     word: str
@@ -57,7 +57,7 @@ class KnownHead:
 
 @dataclass(frozen=True)
 class SeenText:
-    """A text in which a run saw a head at work."""
+    """A text of a run's gallery that shows a head."""
 
     text: str
     head: str
@@ -66,8 +66,8 @@ class SeenText:
 
 
 def known_heads(results: Results, run: str) -> list[KnownHead]:
-    """One row per head that has a label: heads that find something in the text first, the furthest above its baseline
-    before the others; then heads of position, sinks, broad heads.
+    """One entry per head that has a label: first heads with a specific function, by their distance from the baseline;
+    then heads of position, sinks and broad heads.
     """
     labels = readable_labels(results)
     ordered = sorted(labels.sure if labels is not None else (), key=_rank)
@@ -83,7 +83,7 @@ def known_heads(results: Results, run: str) -> list[KnownHead]:
 
 
 def seen_texts(results: Results, known: list[KnownHead], run: str) -> list[SeenText]:
-    """Short texts of the run's gallery, one for each of the first heads that are known for what they find."""
+    """Short texts of the run's gallery, one for each of the first known heads."""
     gallery, _ = readable_gallery(results)
     found: dict[str, SeenText] = {}
     for head in known:
@@ -99,7 +99,7 @@ def seen_texts(results: Results, known: list[KnownHead], run: str) -> list[SeenT
 
 
 def sentence_of(side: dict[str, Any]) -> str:
-    """The words of a text as a sentence: what the gallery keeps does not say where spaces are."""
+    """The words of a text as a sentence; spaces are guessed, because the gallery does not keep them."""
     text = _NO_SPACE_BEFORE.sub("", " ".join(side["forms"]))
     return re.sub(r'" ([^"]*?) ?"', r'"\1"', re.sub(r"([(‘“]) ", r"\1", text))
 

@@ -18,7 +18,7 @@ from headscope.views.tokens import page_sheet
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# Only what is written in the page may run; saved pictures are made by way of data: and blob: images.
+# Only scripts in the page may run; saved pictures are made from data: and blob: images.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
@@ -63,12 +63,12 @@ def whole_page(title: str, body: str, policy: str, style: str) -> str:
 
 @cache
 def base_style() -> str:
-    """What the style of every page starts with: the design system's properties, and how text looks."""
+    """The start of every page's style: the design system's properties, and the style of text."""
     return page_sheet() + (files("headscope.views") / "page.css").read_text(encoding="utf-8")
 
 
 def templates(package: str, folder: str = "") -> Environment:
-    """The templates in a folder of a package. Everything put in is escaped, unless it says itself that it is HTML."""
+    """The templates in a folder of a package. Every value is escaped, unless it is marked as HTML."""
     from jinja2 import Environment, PackageLoader
 
     return Environment(loader=PackageLoader(package, folder), autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -88,18 +88,18 @@ def bundle() -> str:
 
 @cache
 def _script() -> str:
-    """The bundle as an inline script with the starting call at its end, since inline modules cannot be imported."""
+    """The bundle as an inline script with the starting call at its end, because inline modules cannot be imported."""
     source = bundle()
     exported = re.search(r"([\w$]+) as start\b", source[source.rindex("export") :])
     if exported is None:
         raise HeadscopeError("the bundle of the views has no entry point", "Build it again with `make bundle`")
-    # Only in strings can these stand; there an escape says the same, and HTML's parser does not see an end or a
+    # These occur only in strings, where an escape is equivalent and HTML's parser does not see an end tag or a
     # comment.
     return re.sub(r"<(?=/script|script|!--)", r"\\x3c", source, flags=re.IGNORECASE) + f"\n{exported.group(1)}();"
 
 
 def plain(value: Any) -> Any:
-    """The value as strict JSON can say it: null for NaN and infinities, lists for arrays."""
+    """The value in strict JSON: null for NaN and infinities, lists for arrays."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -110,7 +110,7 @@ def plain(value: Any) -> Any:
 
 
 def rounded(value: float | None) -> float | None:
-    """A number with as many digits as a page needs; None for what is missing."""
+    """A number with as many digits as a page needs; None if it is missing."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{DIGITS}g}")

@@ -1,4 +1,4 @@
-"""A run as the views read it (frontend/src/types.ts, Run): numbers of heads, curves, best heads, its gallery."""
+"""A run in the format of the views (frontend/src/types.ts, Run): numbers of heads, curves, best heads, its gallery."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_data(results: Results, name: str | None = None) -> dict[str, Any]:
 
 @blame_folder
 def model_name(results: Results) -> str:
-    """What a run's model is called on pages, with its weights and maps if they are not the usual ones."""
+    """The name of a run's model on pages, with its weights and maps if they are not the default ones."""
     settings = results.manifest["settings"]
     name = printable(Path(settings["model"]).resolve().name) if "model" in settings else "given maps"
     unusual = {"random weights": settings.get("weights") == "random", f"{results.map} maps": results.map != WEIGHTS}
@@ -53,14 +53,14 @@ def model_name(results: Results) -> str:
 
 @blame_folder
 def corpus_name(results: Results) -> str:
-    """What its corpus is called, and whether a parser annotated it."""
+    """The name of a run's corpus on pages, with its slice and its parser, if any."""
     name = printable(", ".join(Path(path).name for path in results.manifest["settings"].get("corpus", ())))
     name = f"{name}, {printable(part)}" if (part := results.manifest.get("slice")) else name
     return f"{name} ({results.annotation.partition(';')[0]} annotation)" if results.annotation is not None else name
 
 
 def _quantities(results: Results, name: str, whole: Results | None = None) -> list[dict[str, Any]]:
-    """The quantities of a table of heads, each as arrays over all heads. `whole` is the run that a slice is of."""
+    """The quantities of a table of heads, each as arrays over all heads. `whole` is the run of a slice."""
     table = results[name]
     place = {head: number for number, head in enumerate(results.layout.ids())}
     size = len(place)
@@ -96,7 +96,7 @@ def _quantities(results: Results, name: str, whole: Results | None = None) -> li
 
 
 def types_data(results: Results) -> dict[str, Any] | None:
-    """The labels of heads that hold with an interval; None where the states of the run cannot be read."""
+    """The labels of heads that hold with an interval; None if the states of the run cannot be read."""
     if (found := readable_labels(results)) is None:
         return None
     place = {head: number for number, head in enumerate(found.heads)}
@@ -153,7 +153,8 @@ def _figures(results: Results, name: str) -> list[dict[str, Any]]:
                     "panels": [
                         {
                             **{"title": panel.title, "ylabel": panel.ylabel, "measure": panel.measure},
-                            # The page draws the baseline of the first series alone: several have their own.
+                            # The page draws a baseline only for a single series, because each series has a separate
+                            # one.
                             **{"limits": panel.limits, "baseline": panel.baseline if len(panel.series) == 1 else None},
                             "series": [{"quantity": quantity, "label": label} for quantity, label in panel.series],
                         }
@@ -173,7 +174,7 @@ def _contest(results: Results, measure: str) -> dict[str, Any]:
 
 
 def readable_gallery(results: Results) -> tuple[Gallery | None, str]:
-    """A run's gallery, or none and a line that says so where its file is damaged: the run is whole without it."""
+    """A run's gallery and "", or None and a message if its file is damaged; the run is complete without it."""
     try:
         return results.gallery, ""
     except StaleError:

@@ -16,7 +16,7 @@ from headscope.views.text import ROOM, first_shown, held_influence, text_data, w
 
 @dataclass(frozen=True)
 class ExampleSentence:
-    """A sentence that a page holds: the group it is listed in, and what to look for."""
+    """A sentence of the page: its group in the list, its text, and what to look for."""
 
     group: str
     text: str
@@ -24,8 +24,8 @@ class ExampleSentence:
 
 
 def sentences_page(model: Model, sentences: Iterable[ExampleSentence], known: Sequence[KnownHead], report: str, body: str) -> str:
-    """A page with the maps of all heads on each sentence. `known` are the heads that a run knows, `report` is the
-    address of its report, and `body` is trusted HTML with an element `data-view="sentences"`.
+    """A page with the maps of all heads on each sentence. `known` are the heads that a run has labels for, `report` is
+    the address of its report, and `body` is trusted HTML with an element `data-view="sentences"`.
     """
     held = [{"group": each.group, "sentence": each.text, "about": each.about, "data": _data(model, each.text)} for each in sentences]
     data = {"model": model.name, "report": report, "known": [asdict(head) for head in known], "sentences": held}
@@ -34,5 +34,5 @@ def sentences_page(model: Model, sentences: Iterable[ExampleSentence], known: Se
 
 def _data(model: Model, sentence: str) -> dict[str, Any]:
     read = typed(model, sentence)
-    data = with_choice(text_data(model, read), "word", "hide")  # what a head does is seen best between words
+    data = with_choice(text_data(model, read), "word", "hide")  # the behaviour of a head is clearest between words
     return {**data, "influence": {**held_influence(Influence(model, read.encoded), (), ROOM), **first_shown((), ())}}

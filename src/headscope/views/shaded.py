@@ -35,7 +35,7 @@ _BODY = """<main>
 
 
 def page(texts: Sequence[KeywordResult], top: int, signature: str) -> str:
-    """The whole page; it loads and runs nothing, and what stands in a text stays text."""
+    """The whole page; it loads and runs nothing, and texts are escaped."""
     single = len(texts) == 1
     shades = "".join(f'<i style="--v:{value}">{value:.1f}</i>' for value in SHADES)
     title = f"Keywords: {texts[0].document.id}" if single else f"Keywords of {len(texts):,} texts"
@@ -63,7 +63,7 @@ def _section(result: KeywordResult, top: int, number: int, heading: bool) -> str
 
 
 def _text(result: KeywordResult, top: int, number: int) -> str:
-    """The paragraphs, their words shaded and the phrases underlined; the first place of a phrase can be linked to."""
+    """The paragraphs with shaded words and underlined phrases; the first place of a phrase is the target of a link."""
     best = result.phrases[:top]
     opens = {start: "" for phrase in best for start, _ in phrase.places}
     opens |= {phrase.places[0][0]: f' id="t{number}p{rank}"' for rank, phrase in enumerate(best, 1)}

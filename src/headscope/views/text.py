@@ -1,4 +1,4 @@
-"""One text and the influence between its tokens, as the views read them (frontend/src/types.ts)."""
+"""One text and the influence between its tokens, in the format of the views (frontend/src/types.ts)."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ if TYPE_CHECKING:
 
     Maps = Mapping[HeadId, Float[np.ndarray, "query key"]]
 
-WHY = "of all heads, it links distant words most clearly"  # why a head that nobody named is shown first
-ROOM = 8_000_000  # bytes of maps that a page may hold unless more are named
-OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in a list to choose from
+WHY = "of all heads, it links distant words most clearly"  # why the first head is shown if no head was named
+ROOM = 8_000_000  # most bytes of maps in a page, unless heads are named
+OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in the list of measures
 
 
 @dataclass(frozen=True)
 class LoadedText:
-    """The maps of a text that are at hand. `note` says what is left out, "" if nothing is."""
+    """The available maps of a text. `note` says what is omitted, "" if nothing is."""
 
-    order: tuple[HeadId, ...]  # the heads that were named, or those that link far words most clearly first
+    order: tuple[HeadId, ...]  # the named heads, or all, by how clearly they link distant words
     maps: Maps
     note: str
 
 
 def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = None, room: int = ROOM) -> LoadedText:
-    """The maps of all heads if they fit, else of those asked for, else of as many as fit, far links first."""
+    """The maps of all heads if they fit, else of the named ones, else of as many as fit, those with distant links
+    first.
+    """
     every = model.layout.ids()
     total = sum(size(encoded, head) for head in every)
     if total <= room:
@@ -60,7 +62,7 @@ def look_at(model: Model, encoded: Encoded, heads: Sequence[HeadId] | None = Non
 
 
 def size(encoded: Encoded, head: HeadId) -> int:
-    """Bytes of a head's map as pages hold it, before base64."""
+    """Bytes of a head's map in a page, before base64."""
     queries, keys = sides(encoded, head.kind)
     return 2 * len(queries) * len(keys)
 
@@ -81,20 +83,20 @@ def text_data(model: Model, typed: TypedText, heads: Sequence[HeadId] | None = N
 
 
 def signature(model: Model, encoded: Encoded) -> str:
-    """The line that says which model read which text: `headscope:1.0.0|model:mini@1f2e3d4c|text:5b6a7988`."""
+    """The signature of a model and a text: `headscope:1.0.0|model:mini@1f2e3d4c|text:5b6a7988`."""
     origin = "".join(f"|{name}:{value}" for name, value in model.origin.items())
     return f"headscope:{versions()['headscope']}|model:{Path(model.name).name}@{model.fingerprint[:8]}{origin}|text:{_hash(encoded)}"
 
 
 def text_page(data: Mapping[str, Any], title: str, note: str = "") -> str:
-    """The page of one text, whole and offline. `data` is what `text_data` gives."""
+    """The page of one text, complete and offline. `data` is the result of `text_data`."""
     told = f"<p>{escape(printable(note))}.</p>\n" if note else ""
     body = f'<main>\n<h1>{escape(printable(title))}</h1>\n{told}<div data-view="text"></div>\n</main>'
     return shell(f"headscope: {title}", body, {"text": data})
 
 
 def title_of(model: Model, encoded: Encoded) -> str:
-    """What a page of a text is called: the model and the first words."""
+    """The title of a text's page: the model and the first words."""
     if encoded.generated_from is None:
         return f"{Path(model.name).name} reads “{opening_of(encoded)}”"
     prompt = 1 + max(encoded.word_of[: encoded.generated_from])
@@ -111,13 +113,13 @@ def opening_of(encoded: Encoded, most: int = 14) -> str:
 
 
 def with_choice(data: Mapping[str, Any], level: Level | None, specials: Specials | None) -> dict[str, Any]:
-    """The payload with what the view is set to at first, where that was said."""
+    """The payload with the initial settings of the view, if they are given."""
     check(level or "word", specials or "show")
     return {**data, "level": level or "word", **({"specials": specials} if specials else {})}
 
 
 def _hash(encoded: Encoded) -> str:
-    """The beginning of a hash of the words that were read, whatever the tokenizer, but for special tokens."""
+    """The beginning of a hash of the words of a text; apart from special tokens it does not depend on the tokenizer."""
     read = []
     for side in (encoded, encoded.target):
         if side is not None:
@@ -127,7 +129,7 @@ def _hash(encoded: Encoded) -> str:
 
 
 def pack_influence(influence: Influence, measure: Kind) -> dict[str, Any]:
-    """One measure: layers as 16-bit numbers, rows being what is influenced; 65535 is the layer's scale."""
+    """One measure: layers as 16-bit numbers, whose rows are the influenced tokens; 65535 is the layer's scale."""
     values = influence.values(measure).transpose(0, 2, 1)
     scales = values.max((1, 2))
     shares = values / np.where(scales > 0, scales, 1)[:, None, None]
@@ -141,12 +143,12 @@ def first_shown(measures: Iterable[Kind], layers: Iterable[Layer]) -> dict[str, 
 
 
 def offered(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
-    """The measures of a host that computes them when they are chosen, with what each is."""
+    """The measures that a host computes on demand, with their descriptions."""
     return {kind: ABOUT[kind] for kind in dict.fromkeys((*OFFERED, *asked))}
 
 
 def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> dict[str, Any]:
-    """The measures that a page holds: those named, and those of one forward pass that fit into `room` bytes."""
+    """The measures in a page: the named ones, and those of one forward pass that fit into `room` bytes."""
     asked = tuple(asked)
     held: dict[Kind, Any] = {}
     missing: dict[Kind, str] = {}

@@ -23,12 +23,14 @@ def tokens(theme: Theme) -> dict[str, str]:
 
 @cache
 def declared(theme: Theme) -> str:
-    """The declarations of a theme. Those of the dark one are its colours alone, since the rest is the same."""
+    """The declarations of a theme. For the dark theme these are only its colours, because the rest is equal."""
     light = tokens("light")
     return ";".join(f"{name}:{value}" for name, value in tokens(theme).items() if theme == "light" or value != light[name])
 
 
 @cache
 def page_sheet() -> str:
-    """The properties for a whole page: light, and dark where the system prefers it. No browser needs `light-dark()`."""
+    """The properties for a whole page: light, and dark if the system prefers it. The browser need not support
+    `light-dark()`.
+    """
     return f":root{{color-scheme:light dark;{declared('light')}}}@media(prefers-color-scheme:dark){{:root{{{declared('dark')}}}}}"

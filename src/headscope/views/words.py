@@ -55,9 +55,9 @@ QUANTITIES = {
 }
 # Quantities that are not between 0 and 1.
 UNBOUNDED = frozenset({"entropy", "entropy_cls", "entropy_without_first", "nearest", "own_layer", "other_layers", "relative"})
-GRADIENTS = "saliency"  # whose quantities are called as those of attention are, and are sizes of gradients
+GRADIENTS = "saliency"  # its quantities have the names of those of attention, but are sizes of gradients
 
-# What the share of a contest is of, by direction. A word never picks itself or a special token.
+# The shares of heads as classifiers in words, by direction. A word never picks itself or a special token.
 _SHARES = {
     "dep-to-head": "share of {label}words whose most attended word, apart from special tokens and the word itself, is their governor",
     "head-to-dep": "share of {label}words that their governor attends to more than any other word does",
@@ -69,7 +69,7 @@ _SHARES = {
 
 
 def about(label: str, direction: str = "", measure: str = "") -> str:
-    """What a quantity is, as a phrase: a label with its direction, or its name, and its measure if ambiguous."""
+    """A phrase that describes a quantity, given by a label and a direction, or by its name."""
     if measure == GRADIENTS:
         return f"how much the loss changes with attention {QUANTITIES.get(label, 'to all other tokens')}"
     if direction:
@@ -81,15 +81,15 @@ def about(label: str, direction: str = "", measure: str = "") -> str:
 
 
 def findings(results: Results) -> list[str]:
-    """The findings of a study, a sentence or two each; before them whose annotation it is, where a parser made it."""
-    if "findings" in results.manifest:  # said when it was made
+    """The findings of a study as sentences, after those that name the origin of annotation, maps and text."""
+    if "findings" in results.manifest:  # written when the study was made
         return list(results.manifest["findings"])
     return [*whose(results), *REGISTRY[results.study or ""].findings(results)]
 
 
 def whose(results: Results) -> list[str]:
-    """A sentence that says whose annotation it is, where a parser made it; one that says what maps all numbers are of,
-    if they are not attention weights; and one that says whose text it is, where the model wrote it.
+    """Sentences on the origin of the data: the parser, if one made the annotation; the maps, if they are not attention
+    weights; and the model, if it generated the text.
     """
     annotated = None if results.annotation is None else sentence(results.annotation)
     told = (annotated, map_sentence(results.map), generated_sentence(results.manifest))

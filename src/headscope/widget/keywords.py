@@ -1,4 +1,4 @@
-"""The keywords of a text: to look at in a notebook, to save as a page or a picture."""
+"""The keywords of a text, to view in a notebook or to save as a page or a picture."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class KeywordView:
 
     @property
     def words(self) -> list[tuple[str, float]]:
-        """The words of the first text, each with the chance that it is part of a keyphrase."""
+        """The words of the first text, each with the probability that it is part of a keyphrase."""
         text = self.texts[0]
         return [(word.form, float(weight)) for word, weight in zip(text.document.words, text.weights, strict=True)]
 
     @property
     def table(self) -> Table:
-        """A row a phrase, the best first: of all texts, one after the other."""
+        """One row per phrase, the best first, of all texts one after the other."""
         rows = [(text.document.id, rank, phrase) for text in self.texts for rank, phrase in enumerate(text.phrases[: self.top], 1)]
         return Table.of(
             {
@@ -62,12 +62,14 @@ class KeywordView:
 
     @property
     def trained(self) -> str:
-        """What the heads' weights were learnt from, and how well that did on documents that were not learnt from."""
+        """A sentence that says what the heads' weights were learnt from, and how well they find keywords in other
+        documents.
+        """
         return self.finder.trained.sentence
 
     @property
     def signature(self) -> str:
-        """The line that says which model read which texts, and what it was taught by."""
+        """The signature: the model, the texts, and what the weights were learnt from."""
         trained = self.finder.trained
         read = "\f".join(" ".join(word.form for word in text.document.words) for text in self.texts)
         digest = hashlib.sha256(read.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -92,11 +94,11 @@ class KeywordView:
         return page(self.texts, self.top, self.signature)
 
     def save(self, path: str | Path, **options: Any) -> Path:
-        """Write a page (.html) or a picture (.svg, .pdf, .png) with the `options` of figures; return where it is."""
+        """Write a page (.html) or a picture (.svg, .pdf, .png) with the `options` of figures; return its path."""
         return save_view(path, self.page, self.plot, options)
 
     def _repr_html_(self) -> str:
-        """The page in a separate frame, which can run nothing."""
+        """The page in a sandboxed frame, which runs no scripts."""
         words = sum(len(text.document.words) for text in self.texts)
         height = min(260 + 2 * words + 26 * sum(min(self.top, len(text.phrases)) for text in self.texts), 900)
         style = f"width:100%;height:{height}px;border:0;resize:vertical;overflow:auto"

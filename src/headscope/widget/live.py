@@ -1,4 +1,4 @@
-"""The live widget. It needs anywidget, so nothing imports this module before it is wanted."""
+"""The live widget. It needs anywidget, so this module is imported only on demand."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from headscope.views.page import bundle
 
 
 class LiveView(anywidget.AnyWidget):
-    """The views' bundle with its data. Maps that the data do not hold are requested one by one, and sent as bytes."""
+    """The views' bundle with its data. Maps that the data do not contain are requested one by one and sent as bytes."""
 
     _esm = bundle()
     data = traitlets.Dict().tag(sync=True)
-    fallback = traitlets.Unicode("").tag(sync=True)  # the name of the page that stands for the widget until it is drawn
-    head = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # the chosen one of a run
+    fallback = traitlets.Unicode("").tag(sync=True)  # the name of the page that replaces the widget until it is drawn
+    head = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # the chosen head of a run
 
     def __init__(
         self, data: dict[str, Any], bytes_of: Callable[[str], bytes], influence_of: Callable[[str], dict[str, Any]] | None = None
@@ -28,7 +28,7 @@ class LiveView(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def _answer(self, _: object, content: Any, buffers: object) -> None:
-        """Send the map or the influence that the page asks for, or say why there is none."""
+        """Send the map or the influence that the page requests, or the reason why there is none."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind not in ("map", "influence"):
             return

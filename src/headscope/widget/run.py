@@ -1,4 +1,4 @@
-"""A run to look through in a notebook: every head, what is known of the chosen one, and the run's figures."""
+"""A run in a notebook: every head, a card of the chosen one, and the run's figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headscope.widget.shown import Shown
 
 
 class RunView(Shown):
-    """The heads of a run, a card of the chosen one, and figures. A notebook draws it; `save` writes a page."""
+    """The heads of a run, a card of the chosen head, and figures. A notebook draws the view; `save` writes a page."""
 
     height = 900
 
@@ -26,19 +26,19 @@ class RunView(Shown):
 
     @property
     def head(self) -> str | None:
-        """The chosen head: where the view is live, the one that was last chosen in it."""
+        """The chosen head; in a live view the one that was chosen last."""
         return self.widget.head if "widget" in self.__dict__ else self._head
 
     def data(self) -> dict[str, Any]:
-        """The run, and the head that is chosen at first."""
+        """The run, and the head that is initially chosen."""
         return {"run": self._run, "head": self._head}
 
     def page(self) -> str:
-        """One HTML page with all numbers, that works offline."""
+        """One HTML page with all numbers that works offline."""
         return shell(f"headscope: {self._run['name']}", '<main><div data-view="run"></div></main>', self.data())
 
     def save(self, path: str | Path) -> Path:
-        """Write the view as a page (.html), and return where it is."""
+        """Write the view as a page (.html), and return its path."""
         target = Path(path)
         if target.suffix.lower() != ".html":
             raise RunError(f"the view of a run cannot be written as {target.name!r}", "Use a name that ends in .html")
@@ -50,7 +50,7 @@ class RunView(Shown):
 
 
 def _known(name: str, results: Results) -> str:
-    """A head's name as the run has it, if it has the head; without a kind, of the first kind of attention."""
+    """The run's name for a head, or an error; a name without a kind is of the first kind of attention."""
     heads = results.layout.ids()
     try:
         asked = find_head(name, heads)

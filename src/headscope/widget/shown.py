@@ -1,4 +1,4 @@
-"""What all views in a notebook share: a live widget, a page in a frame, and saving them."""
+"""The base of all views in a notebook: a live widget, a page in a frame, and saving."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PICTURES = ("svg", "pdf", "png")
 
 
 class Shown(ABC):
-    """Something a notebook draws when it is the last line of a cell."""
+    """A view that a notebook draws if it is the last line of a cell."""
 
     height = 600  # pixels of the frame
 
@@ -33,24 +33,24 @@ class Shown(ABC):
         """The view as one HTML page that needs nothing else."""
 
     def frame_page(self) -> str:
-        """The page that a notebook keeps beside a live view, for readers without a kernel: it may hold less."""
+        """The page that a notebook keeps beside a live view, for readers without a kernel; it may contain less."""
         return self.page()
 
     @abstractmethod
     def data(self) -> Mapping[str, Any]:
-        """What the live view draws at first."""
+        """The data that the live view draws first."""
 
     def bytes_of(self, head: str) -> bytes:
-        """The map of a head that the live view asks for: uint16, row by row."""
+        """The map of a head that the live view requests: uint16, row by row."""
         raise RunError(f"the map of head {head} is not in this view")
 
     def influence_of(self, measure: str) -> dict[str, Any]:
-        """A measure of influence between the tokens of a text that the live view asks for."""
+        """A measure of influence between the tokens of a text that the live view requests."""
         raise RunError(f"influence by {measure} needs one text, and this view has none")
 
     @cached_property
     def widget(self) -> LiveView:
-        """The live widget, to be put beside others; needs anywidget."""
+        """The live widget, to combine with others; it needs anywidget."""
         if not live():
             raise RunError("anywidget is not installed", "Install it with: pip install 'headscope[notebook]'")
         from headscope.widget.live import LiveView
@@ -58,8 +58,8 @@ class Shown(ABC):
         return LiveView(plain(self.data()), self.bytes_of, self.influence_of)
 
     def _repr_html_(self, lazy: bool = False) -> str:
-        """The page in a separate frame, which can run scripts and save files, and reach nothing around it; a `lazy`
-        frame is loaded when it is scrolled to.
+        """The page in a sandboxed frame, which can run scripts and save files but cannot reach the notebook; a `lazy`
+        frame is loaded when it becomes visible.
         """
         page = self.frame_page() if live() else self.page()
         when = ' loading="lazy"' if lazy else ""
@@ -69,13 +69,13 @@ class Shown(ABC):
         )
 
     def _live(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What shows the live widget, and metadata: Colab's say where to find the code of widgets."""
+        """The live widget's output and its metadata, in which Colab finds the code of widgets."""
         shown = self.widget._repr_mimebundle_()
         data, metadata = shown if isinstance(shown, tuple) else (shown, {})
         return {kind: value for kind, value in (data or {}).items() if kind != "text/plain"}, metadata
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The widget for a notebook with a kernel, the page for where there is none, a line for a terminal."""
+        """The widget for a notebook with a kernel, the page for readers without a kernel, and a line for a terminal."""
         static = {"text/plain": repr(self), "text/html": self._repr_html_()}
         if not live():
             return static, {}
@@ -83,10 +83,10 @@ class Shown(ABC):
         return {**data, **static}, metadata
 
     def _ipython_display_(self) -> None:
-        """Show the page, and then the live widget, which hides the page once it is drawn.
+        """Show the page, and then the live widget, which hides the page when it is drawn.
 
-        They are two outputs, since of one output that has a widget, nbconvert writes the widget alone: a page that is
-        read offline, where no widget can be loaded, would be blank.
+        They are two outputs, because nbconvert writes only the widget of an output that has one: offline, where no
+        widget can be loaded, the page would be blank.
         """
         display: Any = import_module("IPython.display").display
 
@@ -101,7 +101,7 @@ class Shown(ABC):
 
 
 def _has_kernel() -> bool:
-    """Whether a notebook is what displays things, and not a terminal."""
+    """Whether output is displayed by a notebook, not by a terminal."""
     from IPython.core.getipython import get_ipython
 
     return getattr(get_ipython(), "kernel", None) is not None
@@ -113,7 +113,7 @@ def live() -> bool:
 
 
 def suffix_of(path: Path) -> str:
-    """The kind of file a name asks for, if it is one of those a view can be saved as."""
+    """The kind of file from the end of a name; an error if a view cannot be saved as it."""
     suffix = path.suffix.removeprefix(".").lower()
     if suffix not in ("html", *PICTURES):
         raise RunError(f"a view cannot be written as {path.name!r}", f"Use a name that ends in .html, .{', .'.join(PICTURES)}")
@@ -121,7 +121,7 @@ def suffix_of(path: Path) -> str:
 
 
 def save_view(path: str | Path, page: Callable[[], str], figure: Callable[..., Figure], options: Mapping[str, Any]) -> Path:
-    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return where it is; `options` are those of
+    """Write the page (.html) or the figure (.svg, .pdf, .png) of a view, and return its path; `options` are those of
     all figures.
     """
     target = Path(path)

@@ -1,4 +1,4 @@
-"""One text through one model: to look at in a notebook, to save as a page or a figure."""
+"""The view of one text in one model, for a notebook or to save as a page or a figure."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ ALL: Literal["all"] = "all"
 class View(Shown):
     """What a model's heads look at in one text. In a notebook it draws itself; `save` writes a page or a figure.
 
-    `level` and `specials` are what is shown at first, and what figures show: `word` and `show` if nothing is said.
+    `level` and `specials` are the initial settings of the view and those of figures, by default `word` and `show`.
     With heads="all" figures are thumbnails of all heads; with `measures` they are heatmaps of influence, of `layers`
-    or of their mean. With `decoding` the text is a prompt, and what the model writes after it is shown, too.
+    or of their mean. With `decoding` the text is a prompt, and the text that the model generates is shown as well.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class View(Shown):
         self.text = self._typed.encoded
         self._influence = Influence(model, self.text)
         self._red = (tuple(highlight), relation)
-        self._highlights(head.kind for head in self._named or self._every or model.layout.ids()[:1])  # what cannot be found is an error now
+        self._highlights(head.kind for head in self._named or self._every or model.layout.ids()[:1])  # an error now for an unknown word
         self.height = min(360 + 18 * self.text.cost, 900)
 
     def _heads_of_layers(self) -> tuple[HeadId, ...]:
-        """All heads of the layers asked for, or of all layers."""
+        """All heads of the requested layers, or of all layers."""
         if "mean" in self._layers and not self.measures:
             raise RunError("a mean over layers is only for measures of influence", "Name layers by number, or use --measure A --layer mean")
         return tuple(head for head in self.model.layout.ids() if not self._layers or head.layer + 1 in self._layers)
@@ -111,7 +111,7 @@ class View(Shown):
         return find_highlight(*self._red, *sides(self.text, kind))
 
     def _highlights(self, kinds: Iterable[Kind]) -> dict[Kind, Highlight]:
-        """The same for those of several kinds whose texts have the words; an error if none has."""
+        """The highlights of several kinds of attention whose texts have the words; an error if none has."""
         found: dict[Kind, Highlight] = {}
         missing: list[RunError] = []
         for kind in dict.fromkeys(kinds):
@@ -125,19 +125,19 @@ class View(Shown):
 
     @property
     def signature(self) -> str:
-        """The line that says which model read which text."""
+        """The signature of the model, the text and the generation."""
         how = "" if self._decoding is None else f"|{self._decoding.signature}"
         return f"{signature(self.model, self.text)}{how}"
 
     @property
     def generated(self) -> str:
-        """What the model wrote after the prompt; "" if it was not asked to."""
+        """The text that the model generated after the prompt; "" if it generated none."""
         start = self.text.generated_from
         return "" if start is None else self.model.tokenizer.decode_after(int(self.text.ids[start - 1]), self.text.ids[start:].tolist())
 
     def step(self, number: int, head: str | HeadId) -> Float[np.ndarray, "key"]:
         """A head's attention when the model chose the token of a step, counted from 1: the weights of the token before
-        it, whose output chose it, to all tokens that were there.
+        it, whose output chose it, on all tokens so far.
         """
         start = self.text.generated_from
         steps = 0 if start is None else len(self.text) - start
@@ -148,7 +148,7 @@ class View(Shown):
 
     @cached_property
     def note(self) -> str:
-        """What was left out of the text, in words; "" if nothing was."""
+        """A note on what was omitted from the text; "" if nothing was."""
         note = self._typed.note
         return f"{note}; {self.model.name} reads the first {len(self.text):,} tokens" if "cut off" in note else note
 
@@ -158,8 +158,8 @@ class View(Shown):
 
     @property
     def heads(self) -> tuple[HeadId, ...]:
-        """The heads that were named, or those of the model's first kind of attention that link far words most
-        clearly first.
+        """The named heads, or the heads of the model's first kind of attention, sorted by how clearly they link distant
+        words.
         """
         return self._looked.order
 
@@ -174,16 +174,16 @@ class View(Shown):
         return grid(self.text, found, self.map(found), self.level or "word", self.specials or "show")
 
     def influence(self, measure: str, layer: Layer = "mean") -> Grid:
-        """Influence between words by a measure of the flow study: A, G, G*, rollout, maxflow or norms; of one layer, or
-        the layers' mean.
+        """Influence between words by a measure of the flow study (A, G, G*, rollout, maxflow or norms), in one layer or
+        as the mean over layers.
 
-        Rows are what is influenced, columns what influences it.
+        Rows are the influenced words, columns the influencing ones.
         """
         (found,) = find_measures([measure])
         return self._influence.grid(found, layer, self.level or "word", self.specials or "show")
 
     def grids(self) -> dict[str, Grid]:
-        """What a figure or a list shows, by title: the measures and layers, or the heads, that were named; else the
+        """The contents of a figure or a list by title: the named measures and layers, or the named heads, else the
         first three heads.
         """
         if self.measures:
@@ -200,7 +200,7 @@ class View(Shown):
     def _head_grids(self) -> dict[HeadId, Grid]:
         wanted = self._named or self._every or self.heads[:FIRST]
         shown: dict[HeadId, Grid] = {}
-        for _, layer in groupby(wanted, lambda head: (head.kind, head.layer)):  # one pass for each, where not all maps are kept
+        for _, layer in groupby(wanted, lambda head: (head.kind, head.layer)):  # one pass per layer, if not all maps are kept
             maps = self._maps(heads := list(layer))
             shown |= {head: grid(self.text, head, maps[head], self.level or "word", self.specials or "show") for head in heads}
         return shown
@@ -210,8 +210,8 @@ class View(Shown):
         return kept if all(head in kept for head in heads) else look(self.model, self.text, heads)
 
     def figure(self, **options: Any) -> Drawing:
-        """Heatmaps of influence, thumbnails of all heads, or the heads that were named in the manner of Clark et
-        al.'s Figure 5. `options` are those of all figures: `width`, `font_size`, `style`, `signature`.
+        """A figure: heatmaps of influence, thumbnails of all heads, or the named heads in the style of Clark et al.'s
+        Figure 5. `options` are those of all figures: `width`, `font_size`, `style`, `signature`.
         """
         with using(find_look(options)):
             figure = self._figure()
@@ -239,14 +239,12 @@ class View(Shown):
 
     def save(self, path: str | Path, **options: Any) -> Path:
         """Write the view as a page (.html) that works offline, or its figure (.svg, .pdf, .png) with the `options` of
-        all figures, and return where it is.
+        all figures, and return its path.
         """
         return save_view(path, self.page, self.figure, options)
 
     def notes(self, path: str | Path | None = None) -> list[str]:
-        """What a reader should know of the text, and of the file if the view is saved as `path`; nothing if all is
-        there.
-        """
+        """Notes on what is omitted from the text, and from the file if the view is saved as `path`."""
         found = [self.note, *(self._influence.note(measure) for measure in self.measures)]
         suffix = suffix_of(Path(path)) if path is not None else ""
         if suffix == "html":
@@ -265,7 +263,7 @@ class View(Shown):
         return self._page(self._looked.maps, "; ".join(self.notes("page.html")))
 
     def frame_page(self) -> str:
-        """The same with the maps of all heads only where they are small, and else of those shown first."""
+        """The page with the maps of all heads if they are small, else of the heads that are shown first."""
         if sum(weights.size * 2 for weights in self._looked.maps.values()) <= BESIDE:
             return self.page()
         first = self._first()
@@ -277,18 +275,18 @@ class View(Shown):
         return text_page(self._payload(maps, held), title_of(self.model, self.text), note)
 
     def data(self) -> dict[str, Any]:
-        """What the live view draws at first: the text and the maps of the heads shown; it asks for the others when
-        they are chosen.
+        """The data that the live view draws first: the text and the maps of the shown heads. It requests other maps
+        when they are chosen.
         """
         maps = {head: self.map(head) for head in self._first()}
         return {"text": self._payload(maps, {"measures": offered(self.measures), "missing": {}, "held": {}})}
 
     def bytes_of(self, head: str) -> bytes:
-        """A head's map as the live view reads it."""
+        """A head's map in the format of the live view."""
         return quantised(self.map(head)).tobytes()
 
     def influence_of(self, measure: str) -> dict[str, Any]:
-        """A measure of influence as the live view reads it."""
+        """A measure of influence in the format of the live view."""
         return pack_influence(self._influence, *find_measures([measure]))
 
     def _first(self) -> tuple[HeadId, ...]:
@@ -323,7 +321,7 @@ class View(Shown):
 
 
 def _require_prompt(model: Model, second: str | None, relation: str | None) -> None:
-    """Refuse what cannot be continued, or shown of a text that was."""
+    """Raise an error if the text cannot be continued, or if generated text cannot be shown as requested."""
     require_generator(model)
     if second is not None:
         raise RunError("a model continues one text, not a pair", "Omit the second text, or --generate")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AblationStudy(Study):
-    """What a model loses without some of its heads. The score may be a function of the user's."""
+    """A study of what a model loses without some of its heads. The score may be a user's function."""
 
     name = "ablation"
     verb = "ablate"
@@ -24,7 +24,7 @@ class AblationStudy(Study):
     folder = "ablation"
     spec_class = "AblationSpec"
     work_class = "AblationWork"
-    help = """Switch heads off and measure the loss: one by one, all but one, layer by layer, more and more (Michel et al. 2019).
+    help = """Switch heads off and measure the loss: one by one, all but one, layer by layer and cumulatively (Michel et al. 2019).
 
     headscope ablate --limit 50 --out ABLATED
     headscope ablate --model ./sst2 --corpus dev.tsv --limit 500 --out ABLATED
@@ -52,8 +52,8 @@ class AblationStudy(Study):
             "ablation",
             "ablate --parts heads",
             "Each head switched off",
-            "How the score changes if one head is switched off and all others stay. A frame marks significant heads, tested one by one: "
-            "of a hundred heads that do nothing, about one gets a frame.",
+            "How the score changes if one head is switched off and all others stay. A frame marks heads with p < .01, tested one by one: "
+            "of a hundred heads without any effect, about one gets a frame.",
         ),
         StudyFigure(
             "histogram",
@@ -66,7 +66,7 @@ class AblationStudy(Study):
         ),
         StudyFigure(
             "importance",
-            "importance of heads beside what the score loses without them",
+            "importance of each head against the loss of score without it",
             "importance",
             "importance_foretells",
             "ablate --parts heads,importance",
@@ -93,12 +93,12 @@ class AblationStudy(Study):
     )
 
     def refuse_rerun(self, results: Results) -> None:
-        """An error for results that were scored by a function of the user's, which is not kept."""
+        """Raise an error if the results were scored by a user's function, because functions are not saved."""
         from headscope.studies.ablation.spec import OWN
 
         if results.manifest["settings"]["score"] == OWN:
             problem = f"{results.path} was scored by your own function, which is not saved"
-            raise RunError(problem, "Call headscope.ablate with it again")
+            raise RunError(problem, "Call headscope.ablate with the function again")
 
     def findings(self, results: Results) -> list[str]:
         """What was found, in plain sentences."""
@@ -107,19 +107,19 @@ class AblationStudy(Study):
         return sentences(results, results.manifest["settings"]["score"])
 
     def compare_further(self, results: Sequence[Results]) -> tuple[str, Table]:
-        """Whether a model misses on one task what it misses on another: correlations over heads."""
+        """A title, and the correlation over heads of the loss without each head, for each pair of studies."""
         from headscope.studies.ablation.tasks import task_correlations
 
-        return "loss without each head, in one study and the other: correlation over heads", task_correlations(results)
+        return "loss without each head: correlation over heads between two studies", task_correlations(results)
 
     def draw_compared(self, results: Sequence[Results], change: bool = False) -> Drawing:
-        """The scores without each head on each task, or with `change` what is lost of them in percent."""
+        """A figure of the scores without each head on each task; with `change`, of the losses in percent."""
         from headscope.studies.ablation.tasks import draw_tasks
 
         return draw_tasks(results, change)
 
     def replicates(self, results: Results) -> ReplicatedTables:
-        """Differences of the score without a head, or a layer."""
+        """Replicates of the change in score without each head and without each layer."""
         from headscope.studies.ablation.tables import replicates
 
         return replicates(results)

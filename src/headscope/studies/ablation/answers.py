@@ -1,4 +1,4 @@
-"""What a model answers with heads switched off, as a few numbers per example that all scores are made of."""
+"""Answers of a model with heads switched off, as a few numbers per example from which all scores are computed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from headscope.models.predictions import Predictions
 
     Cut = Mapping[int, Float64[np.ndarray, "head"]]  # gates by site; no site: the model as it is
-    # What answers a batch of texts under each of some cuts, and tells the number of each cut that is done.
+    # A function that answers a batch of texts under each cut, and reports the number of each cut when it is done.
     Answering = Callable[[Sequence[Encoded], Sequence[Cut], Callable[[int], None]], Float64[np.ndarray, "cut example k"]]
 
-# Of a text: the sum of losses of what is predicted, how many were right, and how many there were.
+# Per text: the sum of the losses, the number of right predictions, and the number of predictions.
 _COLUMNS = ("loss", "right", "count")
-# Of keyphrases: words that were rightly found to be part of one, wrongly so, and missed; and the same of whole phrases.
+# For keyphrases: words that were rightly marked as part of a phrase, wrongly marked, and missed; then whole phrases.
 _PHRASES = ("found", "wrong", "missed", "phrases_found", "phrases_wrong", "phrases_missed")
 _LEVELS: tuple[Level, ...] = ("token", "span")
 _CLOSE = 1e-9
 
 
 def columns_of(model: Model) -> tuple[str, ...]:
-    """What is counted of a text; of a classifier also the classes, of keyphrases the words and phrases."""
+    """The names of the numbers per text; for a classifier also its classes, for keyphrases also words and phrases."""
     if model.tagging == "keyphrases":
         return (*_COLUMNS, *_PHRASES)
     return (*_COLUMNS, "found", "truth") if model.objective == "classes" else _COLUMNS
@@ -44,9 +44,9 @@ def columns_of(model: Model) -> tuple[str, ...]:
 def answering(
     model: Model, share: float = 0.15, seed: int = 0, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None, tokens: int = 4096
 ) -> Answering:
-    """What counts the answers of a model that predicts words, classes or tags.
+    """A function that counts the answers of a model that predicts words, classes or tags.
 
-    `replace` are vectors that stand in for what a head gives where it is switched off; without them it gives nothing.
+    `replace` holds vectors that replace the output of a head that is switched off; without it the output is zero.
     """
 
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
@@ -62,7 +62,7 @@ def answering(
 
 
 def counted(logits: Float[torch.Tensor, "n class"], asked: Predictions, size: int, model: Model) -> Float64[np.ndarray, "example k"]:
-    """The numbers of each text, from what was answered wherever something was asked."""
+    """The numbers of each text, from the answers at all predicted positions."""
     labels = torch.from_numpy(asked.labels).to(logits.device)
     losses = torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none").double().cpu().numpy()
     chosen = logits.argmax(-1).cpu().numpy()
@@ -81,7 +81,7 @@ def counted(logits: Float[torch.Tensor, "n class"], asked: Predictions, size: in
 def scored(
     name: str, table: Float64[np.ndarray, "*system example k"], model: Model
 ) -> tuple[Score, Float64[np.ndarray, "*system example s"]]:
-    """A score and its statistics of each example, from what `answering` counts."""
+    """A score and its statistics for each example, from the counts of `answering`."""
     column = dict(zip(columns_of(model), np.moveaxis(table, -1, 0), strict=True))
     of_texts = model.objective == "classes"
     score = Mean(name) if name.endswith("accuracy") and not of_texts else make_score(name, max(model.classes.values(), default=0) + 1)
@@ -96,18 +96,17 @@ def scored(
 
 
 class Baseline(NamedTuple):
-    """A score that takes no model, and how it is reached."""
+    """A score that needs no model, and how it is reached."""
 
     value: float
     how: str
 
 
 def constant_baseline(score: Score, table: Float64[np.ndarray, "example k"], model: Model) -> Baseline | None:
-    """The score of an answer that does not depend on the text; None for a score of the user's own, of which none is
-    known.
+    """The score of an answer that does not depend on the text; None for a user's function, whose baseline is unknown.
 
-    Of a classifier it is that of the best single class, or for its loss that of the shares of the classes. The loss
-    of other models is that of an even guess, and all other scores begin at 0.
+    For a classifier the answer is the best single class, and for its loss the shares of the classes. For the loss of
+    other models it is an even guess. For all other scores the baseline is 0.
     """
     if score.name == OWN:
         return None
@@ -123,7 +122,7 @@ def constant_baseline(score: Score, table: Float64[np.ndarray, "example k"], mod
 
 
 def baseline_warning(score: Score, value: float, table: Float64[np.ndarray, "example k"], model: Model) -> str | None:
-    """A warning if the model's score `value` is no better than the baseline of what was counted; else None."""
+    """A warning if the model's score `value` is no better than the baseline; else None."""
     baseline = constant_baseline(score, table, model)
     if baseline is None or (value > baseline.value + _CLOSE if score.better == "higher" else value < baseline.value - _CLOSE):
         return None
@@ -142,7 +141,7 @@ def _loss_baseline(table: Float64[np.ndarray, "example k"], model: Model) -> tup
 
 
 def _constant(score: Score, table: Float64[np.ndarray, "example k"], model: Model, number: int) -> float:
-    """The score of one class as the answer to every text; -1 where it has none."""
+    """The score of one class as the answer to every text; -1 if it is undefined."""
     answers = table.copy()
     columns = columns_of(model)
     answers[:, columns.index("found")] = number

@@ -25,7 +25,7 @@ _ORDERS = {"importance": "by importance", "drop": "by measured loss"}
 
 
 def heads(results: Results, kind: str | None = None) -> Drawing:
-    """Table 1: how the score changes without each head; cells that are sure (p < .01) have a frame."""
+    """Table 1: how the score changes without each head; cells with p < .01 have a frame."""
     table = results["ablation"]
     kinds = list(dict.fromkeys(table["kind"]))
     if kind is not None and kind not in kinds:
@@ -83,9 +83,9 @@ def histogram(results: Results, kind: str | None = None) -> Drawing:
 
 
 def pruning(results: Results, kind: str | None = None) -> Drawing:
-    """Figure 3: the score as more heads are switched off, in several orders; orders of chance in grey."""
+    """Figure 3: the score as more heads are switched off, in several orders; random orders in grey."""
     table = results["pruning"]
-    base = table["score"][0] - table["difference"][0]  # of the texts that curves are tried on, not of all texts
+    base = table["score"][0] - table["difference"][0]  # of the texts that the curves are tested on, not of all texts
     least, most = within(results.manifest["settings"]["score"])
     with theme():
         figure = new_figure(6.4, 3.4)
@@ -114,7 +114,7 @@ def pruning(results: Results, kind: str | None = None) -> Drawing:
 
 
 def importance(results: Results, kind: str | None = None) -> Drawing:
-    """Importance of each head beside what the score loses without it."""
+    """Importance of each head against the loss of score without it."""
     table, lost = results["importance"], results["ablation"]
     better = -1 if results.manifest["settings"]["score"] in LOWER else 1
     drop = {(row["kind"], row["layer"], row["head"]): -better * row["difference"] for row in lost}
@@ -129,7 +129,7 @@ def importance(results: Results, kind: str | None = None) -> Drawing:
             )  # fmt: skip
         axes.axhline(0, color=grey(0.35), linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xlabel("Importance, from gradients")
-        axes.set_ylabel(f"loss of {results.manifest['settings']['score']} without the head")
+        axes.set_ylabel(f"How much worse {results.manifest['settings']['score']} is without the head")
         if len(set(table["kind"])) > 1:
             axes.legend(fontsize=pt(8))
         sign(figure, f"{max(table['n']):,} texts", results.signature)

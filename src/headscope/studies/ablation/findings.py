@@ -1,4 +1,4 @@
-"""Findings of a study of ablation: a table with the values published by Michel et al., and sentences."""
+"""Findings of a study of ablation: sentences, and a table with the values published by Michel et al."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from headscope.results.results import Results
 
 SURE = 0.01  # as in the paper's Table 1
-LOWER = ("loss", "perplexity")  # scores of which less is better
-_RANGES = {  # by the first word of a score's name; a score of the user's own can be anything
+LOWER = ("loss", "perplexity")  # scores for which lower is better
+_RANGES = {  # by the first word of a score's name; a user's function can have any value
     **dict.fromkeys(("accuracy", "masked", "f1", "keyphrase"), (0.0, 1.0)),
     **{"matthews": (-1.0, 1.0), "bleu": (0.0, 100.0), "chrf": (0.0, 100.0), "loss": (0.0, inf), "perplexity": (1.0, inf)},
 }
@@ -36,9 +36,10 @@ def base_score(results: Results) -> float:
 
 
 def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, documents: int, losing: bool = True) -> Table:
-    """How many heads matter, how layers do with one head, what importance predicts, and how many heads can be removed.
+    """How many heads matter, how many layers need more than one head, what importance predicts, and how many heads can
+    be removed.
 
-    Of a model that has nothing to lose (`losing` is false) only the score has a value.
+    For a model that is no better than the baseline (`losing` is false) only the score has a value.
     """
     rows: list[tuple[str, str, float, int, int | None, str | None]] = [(f"{score.name} of the whole model", "", base, n, documents, None)]
     sign = 1 if score.better == "higher" else -1
@@ -69,12 +70,12 @@ def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, docu
 
 
 def _count(sure: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> float:
-    """How many rows are sure; NaN where nothing was tested."""
+    """How many rows are significant; NaN if nothing was tested."""
     return len(sure) if any(not math.isnan(row["p"]) for row in rows) else math.nan
 
 
 def sentences(tables: Mapping[str, Table], score: str) -> list[str]:
-    """The findings of each part."""
+    """The findings of each part, as sentences."""
     sign = -1 if score in LOWER else 1
     makers = {"ablation": _heads, "ablation_all_but_one": _single, "importance_foretells": _foretold, "prunable": _prunable}
     return [line for name, make in makers.items() if name in tables for line in make(tables, score, sign)]
@@ -94,7 +95,8 @@ def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     yield f"For {len(harmed)} of {len(rows)} heads, {score} is worse when the head alone is switched off (p < {SURE}){told}{more}."
     corrected = sum(row["p_holm"] < 0.05 for row in rows)
     others = "one other head" if len(helped) == 1 else f"{len(helped)} other heads"
-    yield f"For {others} it is better (p < {SURE}). Corrected for {len(rows)} tests (Holm), {corrected} heads make a difference (p < .05)."
+    holm = f"After Holm's correction for {len(rows)} tests, the change is significant for {corrected} of {len(rows)} heads (p < .05)"
+    yield f"For {others}, {score} is better (p < {SURE}). {holm}."
 
 
 def _single(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
@@ -106,7 +108,7 @@ def _single(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]
     one_kind = _one_kind(tables["ablation_all_but_one"])
     named = ", ".join(f"layer {row['layer']}" if one_kind else f"{row['kind']} layer {row['layer']}" for row in hurt)
     enough = f"In {len(rows) - len(hurt)} of {len(rows)} layers a single head, chosen on other documents, is enough"
-    yield f"{enough}: without the others {score} is not worse (p < {SURE})" + (f"; the exceptions are {named}." if hurt else ".")
+    yield f"{enough}: without the others {score} is not significantly worse (p < {SURE})" + (f". The exceptions: {named}." if hurt else ".")
 
 
 def _foretold(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
@@ -126,7 +128,7 @@ def _prunable(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[st
     if chance:
         told.append(f"{sum(chance) / len(chance):.0%} in random order")
     tolerance = next(iter(rows.values()))["tolerance"]
-    yield f"Share of heads that can be removed before {score} is worse by {tolerance:.0%} of its value: {', '.join(told)}."
+    yield f"Share of heads that can be removed before {score} is worse by more than {tolerance:.0%} of its value: {', '.join(told)}."
 
 
 def _untested(rows: Sequence[Mapping[str, Any]]) -> str:

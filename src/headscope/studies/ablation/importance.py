@@ -29,7 +29,7 @@ def replicated(
     replicates: int,
     seed: int,
 ) -> Float64[np.ndarray, "replicate+1 head"]:
-    """I_h over all parts and in each replicate of documents: sums over weights, then normalised."""
+    """I_h over all parts and in each replicate of the documents: sums divided by weights, then normalised."""
     units, drawn = document_weights(documents, replicates, seed)
     sums, counts = np.zeros((2, len(drawn), sizes.shape[1]))
     np.add.at(sums, units, sizes)
@@ -61,7 +61,7 @@ def importance_table(weights: Float64[np.ndarray, "replicate+1 head"], layout: H
 
 
 def foretold_table(weights: Float64[np.ndarray, "head"], scores: Scores) -> Table:
-    """`importance_foretells`: correlation of importance with the harm of losing the head, by kind and overall."""
+    """`importance_foretells`: correlation of importance with the loss without the head, by kind and overall."""
     harm = scores.harm("heads", np.ones(len(scores.documents), dtype=bool))
     kinds = scores.layout.by_kind()
     groups: dict[str, list[int]] = {str(kind): places for kind, places in kinds.items()}

@@ -1,4 +1,4 @@
-"""From a model to a smaller one: orders of heads, pruning by one half of the documents, and tests on the other."""
+"""Pruning: heads are ordered on one half of the documents and removed, and the smaller model is tested on the other."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
     from headscope.engine.shards import Progress
 
-ORDERS = ("importance", "drop", "random")  # that need no run
+ORDERS = ("importance", "drop", "random")  # orders that need no run
 SIZES = (1, 4, 16, 64)
 
 
 @dataclass(frozen=True)
 class PruneResult:
-    """A model, the smaller one, a table of what both score, and the texts that they were scored on."""
+    """A model, the smaller one, a table of the scores of both, and the texts that they were scored on."""
 
     whole: Model
     smaller: Model
@@ -63,8 +63,8 @@ def prune_model(
     corpus: Corpus | None = None,
     model: Model | ModelInMemory | None = None,
 ) -> PruneResult:
-    """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation. A `model` that
-    is given takes the place of the one that they name.
+    """Prune the heads that matter least and score the rest; `settings` are those of a study of ablation. A given
+    `model` replaces the one that they name.
     """
     if by not in ORDERS and run is None:
         raise RunError(
@@ -83,7 +83,7 @@ def prune_model(
 
 
 def require_new_folder(out: Path) -> None:
-    """An error if a model cannot be saved there: the folder must not exist yet, or be empty."""
+    """Raise an error if a model cannot be saved in a folder: it must not exist yet, or must be empty."""
     require_room(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} already exists", "Choose another folder with --out")
@@ -102,13 +102,13 @@ def parse_share(text: str) -> float:
 
 
 def removed_heads(heads: int, keep: float) -> int:
-    """How many of the heads are to go so that a share is kept, rounded up."""
+    """How many heads to remove so that a share of them, rounded up, is kept."""
     return heads - int(np.ceil(keep * heads - 1e-9))
 
 
 def whole_groups(order: Sequence[int], layout: HeadLayout, most: int) -> list[int]:
-    """The first heads of an order, at most so many, of which those that share a key and value go together: such
-    groups go in the order of the mean places of their heads.
+    """The first heads of an order, at most `most`. Heads that share a key and value are removed together, and such
+    groups follow the mean places of their heads in the order.
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for number, site in enumerate(layout.sites):
@@ -125,7 +125,7 @@ def whole_groups(order: Sequence[int], layout: HeadLayout, most: int) -> list[in
 
 
 def _order(trial: Trial, by: str, run: Path | None, progress: Progress | None) -> list[int]:
-    """The heads in the order in which they are to go."""
+    """The heads in the order of their removal."""
     layout = trial.model.layout
     if by == "random":
         return shuffled(layout, trial.spec.seed)
@@ -136,7 +136,7 @@ def _order(trial: Trial, by: str, run: Path | None, progress: Progress | None) -
 
 
 def _weighed(trial: Trial, by: str, progress: Progress | None) -> Float64[np.ndarray, "head"]:
-    """Importance of each head, or what is lost without it, by the half of the documents that heads are ordered by."""
+    """Importance of each head, or the loss without it, on the half of the documents by which heads are ordered."""
     texts, kept, seen = trial.ordering_texts(), StateColumns(), 0
     for shard in trial.shards(texts):
         trial.answer_systems(shard, kept)
@@ -148,7 +148,7 @@ def _weighed(trial: Trial, by: str, progress: Progress | None) -> Float64[np.nda
 
 
 def _score_table(trial: Trial, texts: Sequence[Encoded], gone: Sequence[int]) -> Table:
-    """What the model scores as it is and without the heads that are gone, in one row."""
+    """One row: the scores of the whole model and of the model without the removed heads."""
     scores = trial.scores(trial.answer_cuts(texts, [removal(trial.model.layout, gone)]))
     contrast = scores.contrasted(scores.table)
     return Table.of(
@@ -167,23 +167,25 @@ def _score_table(trial: Trial, texts: Sequence[Encoded], gone: Sequence[int]) ->
 
 
 def ascending(values: Float64[np.ndarray, "head"]) -> list[int]:
-    """Heads in ascending order of value, the order in which they go; ties by layer and head, NaN last."""
+    """Heads in ascending order of value, the order of their removal; ties by layer and head, NaN last."""
     return [int(place) for place in np.argsort(values, kind="stable")]
 
 
 def shuffled(layout: HeadLayout, seed: int) -> list[int]:
-    """Heads in an order of chance."""
+    """Heads in random order."""
     return [int(place) for place in np.random.default_rng(seed).permutation(layout.size)]
 
 
 def quantity_values(run: Path, name: str, layout: HeadLayout) -> Float64[np.ndarray, "head"]:
-    """A quantity of a run for each head, to be ordered by; the name begins with - if the highest are to go first."""
+    """A quantity of a run for each head, to order heads by; negated if the name begins with -, so that the highest go
+    first.
+    """
     values = by_head(Results.open_run(run), name.removeprefix("-"), layout)
     return -values if name.startswith("-") else values
 
 
 def pruning_orders(trial: Trial, kept: StateColumns) -> dict[str, list[int]]:
-    """The orders of a study by name, found on one half of the documents; `kept` has the answers to all texts."""
+    """The orders of a study by name, from one half of the documents; `kept` has the answers to all texts."""
     spec, layout = trial.spec, trial.model.layout
     scores = trial.scores(kept)
     half = scores.fold == 0 if trial.has_halves else np.ones(len(scores.documents), dtype=bool)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from headscope.studies.ablation.answers import Cut
 
 
-MOST_FIRST = ", most first"  # the name of an order that is turned round
+MOST_FIRST = ", most first"  # the end of the name of a reversed order
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Orders in which heads go, as places on the flat head axis, and after how many heads the model is scored."""
+    """Orders in which heads are removed, as places on the flat head axis, and the number of steps that are scored."""
 
     layout: HeadLayout
     orders: Mapping[str, Sequence[int]]
@@ -32,7 +32,7 @@ class Curves:
 
     @property
     def sizes(self) -> list[int]:
-        """How many heads are gone at each step, from the first step to all of them."""
+        """How many heads are removed at each step, from the first step to all of them."""
         return step_sizes(self.layout.size, self.steps)
 
     def cuts(self) -> list[Cut]:
@@ -40,12 +40,12 @@ class Curves:
         return [removal(self.layout, order[:size]) for order in self.orders.values() for size in self.sizes]
 
     def names(self) -> list[dict[str, Any]]:
-        """The order, the share of heads and the number of heads that each system is of."""
+        """The order, the share of heads and the number of heads of each system."""
         return [{"order": name, "share": size / self.layout.size, "heads": size} for name in self.orders for size in self.sizes]
 
 
 def step_sizes(heads: int, steps: int) -> list[int]:
-    """How many of all heads are gone at each step, from the first step to all of them."""
+    """How many of all heads are removed at each step, from the first step to all of them."""
     return [ceil(heads * step / steps) for step in range(1, steps + 1)]
 
 
@@ -56,9 +56,9 @@ def curve_table(curves: Curves, scores: Scores, table: Float64[np.ndarray, "syst
 
 
 def prunable_table(pruning: Table, base: float, score: Score, tolerance: float, losing: bool = True) -> Table:
-    """`prunable`: of each order the largest share of heads that can go, in steps from the first, while the score is
-    no worse than `tolerance` of it; 0 if even the first step is, NaN for a model that has nothing to lose (`losing`
-    is false). Orders that begin with what matters most are not meant to spare anything.
+    """`prunable`: for each order, the largest share of heads that can be removed while the score is worse by at most
+    `tolerance` of its value. It is 0 if the first step costs more, and NaN for a model that is no better than the
+    baseline (`losing` is false). Orders that begin with the most important heads are omitted.
     """
     rows = []
     for order in (name for name in dict.fromkeys(pruning["order"]) if not name.endswith(MOST_FIRST)):

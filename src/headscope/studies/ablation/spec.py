@@ -1,4 +1,4 @@
-"""What a study of ablation is to do, as data."""
+"""The settings of a study of ablation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headscope.studies.spec import StudySpec, some_and_once
 
 Part = Literal["heads", "all_but_one", "layers", "importance", "pruning"]
 PARTS: tuple[Part, ...] = get_args(Part)
-# By what a model predicts: the scores that can be taken of it, the usual one first.
+# The scores of each kind of model, the default first.
 SCORES: Mapping[str, tuple[str, ...]] = {
     "classes": ("accuracy", "f1", "f1_macro", "matthews", "loss"),
     "masked": ("loss", "masked_accuracy", "perplexity"),
@@ -28,15 +28,15 @@ SCORES: Mapping[str, tuple[str, ...]] = {
     "keyphrases": ("keyphrase_tokens", "keyphrase_spans", "accuracy", "loss"),
     "translation": ("bleu", "bleu_tokenized", "chrf"),
 }
-OWN = "own"  # a score that is a function of the user's
+OWN = "own"  # a score that is a user's function
 
 
 class AblationSpec(StudySpec):
-    """The settings of a study of ablation. A field left at None is decided by the model; `resolved` fills it in."""
+    """The settings of a study of ablation. A field that is None depends on the model; `resolved` fills it in."""
 
     model: Annotated[str, Role.CONTENT] = Field("mini", description=f"{MODEL_HELP}; with its prediction head")
     parts: tuple[Part, ...] = Field(
-        PARTS, description="heads (one by one), all_but_one (of a layer), layers, importance, pruning (more and more)"
+        PARTS, description="heads (one by one), all_but_one (of a layer), layers, importance, pruning (cumulatively)"
     )
     score: str | None = Field(
         None,
@@ -50,7 +50,8 @@ class AblationSpec(StudySpec):
     mask_share: float = Field(0.15, gt=0, le=1, description="share of the word pieces that a masked model predicts")
     test: Test | None = Field(
         None,
-        description="mcnemar, bootstrap, paired_t, unpaired_t [default: bootstrap, mcnemar for accuracy of documents of one example]",
+        description="mcnemar, bootstrap, paired_t, unpaired_t "
+        "[default: mcnemar for accuracy if each document has one example, else bootstrap]",
     )
     abs_over: AbsOver = Field(
         "example",
@@ -83,11 +84,11 @@ class AblationSpec(StudySpec):
         return self
 
     def resolved(self, objective: str, translates: bool, pairs: bool, tags: Tagging | None = None) -> AblationSpec:
-        """The settings with nothing left open, for a model that predicts this; an error for a score that it has not."""
+        """The complete settings for a model with this objective; an error if it cannot be scored in this way."""
         known = (*SCORES["keyphrases" if tags == "keyphrases" else objective], *(SCORES["translation"] if translates else ()))
         score = self.score or (SCORES["translation"][0] if translates and pairs else known[0])
         if score not in (*known, OWN):
-            raise RunError(f"{self.model} has no {score}", f"Use one of {', '.join(known)}")
+            raise RunError(f"{self.model} cannot be scored by {score}", f"Use one of {', '.join(known)}")
         if score in SCORES["translation"] and not pairs:
             problem = f"{score} compares translations, and {', '.join(self.corpus)} has no pairs of texts"
             raise RunError(problem, f"Use JSON lines or a table with the keys {' or '.join(' and '.join(pair) for pair in PAIRS)}")

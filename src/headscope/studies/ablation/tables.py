@@ -52,13 +52,13 @@ class Systems:
         return made
 
     def places(self, part: str) -> slice:
-        """Where the systems of a part are among all: one per head, or for layers one per site."""
+        """The places of a part's systems among all systems: one per head, or for layers one per site."""
         start = sum(len(self._of(name)) for name in SINGLE[: SINGLE.index(part)] if name in self.parts)
         return slice(start, start + (len(self._of(part)) if part in self.parts else 0))
 
 
 def removal(layout: HeadLayout, removed: Sequence[int]) -> Cut:
-    """Gates of one system without some heads of any layers; `removed` are places on the flat head axis."""
+    """The gates of one system without the heads `removed`, which are places on the flat head axis."""
     flat = np.ones(layout.size)
     flat[list(removed)] = 0
     gates = {number: flat[layout.slice(number)] for number in range(len(layout.sites))}
@@ -89,7 +89,7 @@ class Scores:
         return np.array([group_of(name, FOLDS) for name in self.documents], dtype=np.int64)
 
     def contrasted(self, table: Float64[np.ndarray, "system example k"], some: np.ndarray | None = None) -> Contrast:
-        """Systems against the model as it is, over all examples or some."""
+        """The contrast of systems with the whole model, over all examples or some."""
         chosen = np.arange(len(self.documents)) if some is None else np.flatnonzero(some)
         score, base = self.statistics(self.base[chosen])
         _, systems = self.statistics(table[:, chosen])
@@ -101,7 +101,7 @@ class Scores:
         return self.table[self.systems.places(part)]
 
     def harm(self, part: str, some: np.ndarray) -> Float64[np.ndarray, "system"]:
-        """How much worse each system of a part is, over some examples: above 0 is worse whatever is scored."""
+        """How much worse each system of a part is, over some examples: above 0 is worse for every score."""
         score, base = self.statistics(self.base[some])
         _, systems = self.statistics(self.of(part)[:, some])
         harm: Float64[np.ndarray, "system"] = (score.of(base) - score.of(systems)) * (1 if score.better == "higher" else -1)
@@ -120,9 +120,8 @@ def layer_table(scores: Scores) -> Table:
 
 
 def only_table(scores: Scores) -> Table:
-    """`ablation_all_but_one`: each layer with a single head left: the best one by all examples, and the best one by
-    the other half of the documents, scored on this half. A head scored on the examples by which it was chosen has
-    a selection bias.
+    """`ablation_all_but_one`: each layer with a single head left, two rows per layer. The head is the best one on all
+    examples (in-sample, with selection bias), or the best one on the other half of the documents (held-out).
     """
     everything = scores.of("all_but_one")
     whole = np.ones(len(scores.documents), dtype=bool)

@@ -1,4 +1,4 @@
-"""The same heads on several tasks: are the same ones missed? (Michel et al. 2019, §3.4, Figures 1 and 2)."""
+"""Do several tasks need the same heads? (Michel et al. 2019, §3.4, Figures 1 and 2)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _DASHED = (0, (4, 3))
 
 
 def task_correlations(studies: Sequence[Results]) -> Table:
-    """Correlation of what is lost without each head in two studies, for all pairs of studies and by kind of attention:
-    above 0, what is missed is the same.
+    """Correlation of the loss without each head between two studies, for all pairs of studies and by kind of attention:
+    above 0, both need the same heads.
 
     `p` is that of a permutation test, which permutes the heads' losses.
     """
@@ -49,7 +49,7 @@ def task_correlations(studies: Sequence[Results]) -> Table:
 
 
 def losses(studies: Sequence[Results], relative: bool = False) -> dict[str, dict[Place, float]]:
-    """By study, what each head's absence costs (above 0 is worse); if `relative`, as a share of the score."""
+    """By study, the loss without each head (above 0 is worse); if `relative`, as a share of the score."""
     lost = {}
     for name, results in named_studies(studies).items():
         sign = 1 if results.manifest["settings"]["score"] in LOWER else -1
@@ -66,7 +66,7 @@ def scores(studies: Sequence[Results]) -> dict[str, dict[Place, float]]:
 
 
 def named_studies(studies: Sequence[Results]) -> dict[str, Results]:
-    """Studies of the same heads by name: that of their folder, numbered where two have the same."""
+    """Studies of the same heads by name: the name of the folder, numbered if two are equal."""
     for results in studies:
         if results.study != "ablation" or "ablation" not in results:
             raise RunError(f"{results.path} does not have the score without each head", "Make a study with headscope ablate --parts heads")
@@ -82,7 +82,7 @@ def _place(row: Mapping[str, Any]) -> Place:
 
 
 def _permuted(values: Float64[np.ndarray, "head"], others: Float64[np.ndarray, "head"], correlate: Any, times: int = 9999) -> float:
-    """The p of a permutation test, two-sided: how often heads dealt out by chance agree as well or as badly."""
+    """The p of a two-sided permutation test: how often randomly permuted heads have a correlation as large in size."""
     rng = np.random.default_rng(0)
     correlation = abs(float(correlate(values, others)[0]))
     shuffled = np.stack([rng.permutation(others) for _ in range(times)])
@@ -91,10 +91,10 @@ def _permuted(values: Float64[np.ndarray, "head"], others: Float64[np.ndarray, "
 
 
 def draw_tasks(studies: Sequence[Results], change: bool = False) -> Drawing:
-    """One histogram per task, and below, for each pair of tasks, one point per head.
+    """A figure with one histogram per task and, for each pair of tasks, one point per head.
 
-    Axes are scores without the head, with lines at the score of the whole model; with `change` the share of the
-    score that is lost, in percent: above 0 the model is worse without the head.
+    The axes show the score without the head, with lines at the score of the whole model. With `change` they show the
+    share of the score that is lost, in percent: above 0 the model is worse without the head.
     """
     named = named_studies(studies)
     if change:
@@ -125,7 +125,7 @@ def draw_tasks(studies: Sequence[Results], change: bool = False) -> Drawing:
             axes.set_ylabel(labels[second], fontsize=pt(8))
             axes.set_title(_told(correlations.where(first=first, second=second, method="pearson")), fontsize=pt(8))
         texts = ", ".join(f"{max(results['ablation']['n']):,}" for results in studies)
-        note = "Dashed: the whole model. r: of the losses without each head; p: by permutation"
+        note = "Dashed: the whole model. r: correlation of the losses without each head; p: by permutation"
         sign(figure, f"{texts} texts. {note}", "|".join(results.signature for results in studies))
     return figure
 

@@ -1,4 +1,4 @@
-"""A model tried on texts, with and without some of its heads: how they are answered, and how answers are scored."""
+"""The answers of a model to texts, with and without some of its heads, and their scores."""
 
 from __future__ import annotations
 
@@ -44,22 +44,21 @@ if TYPE_CHECKING:
 
     ScoreFunction = Callable[[Float64[np.ndarray, "example k"]], float]
 
-# Texts that are answered before what was counted is written, and padded tokens of a batch before it is multiplied by
-# systems. On a GPU both are larger: it wants to be kept busy.
+# Texts per shard (results are saved after each shard), and padded tokens per batch before it is multiplied by the
+# number of systems. Both are larger on a GPU, to keep it busy.
 SHARD, GPU_SHARD = 8, 256
 BATCH, GPU_BATCH = 2048, 32768
-# Padded tokens of texts that are answered together on a CPU. Many systems fill a batch whatever its texts are, so that
-# only texts of about the same length need to be put together, and little is padding.
+# Padded tokens of texts that are answered together on a CPU. Many systems fill a batch even with few texts, so that
+# only texts of about the same length are put together, with little padding.
 ALIKE = 64
 _LAYER = {"upos": "parts of speech", "xpos": "parts of speech", "keyphrases": "keyphrases"}
 
 
 class Trial:
-    """A model, the texts it is tried on, and how its answers are scored. The settings must be complete
-    (`completed`).
+    """A model, the texts it is tested on, and how its answers are scored. The settings must be complete (`completed`).
 
-    With `score = "own"`, `function` is the score: from an array [example, number] of what `answers.columns_of` names
-    to one number, of which more is better.
+    With `score = "own"`, `function` is the score. It maps an array [example, number], whose numbers are named by
+    `answers.columns_of`, to one number; higher is better.
     """
 
     def __init__(self, spec: AblationSpec, model: Model, corpus: Corpus, function: ScoreFunction | None = None) -> None:
@@ -81,20 +80,22 @@ class Trial:
         return answering(self.model, self.spec.mask_share, self.spec.seed, replace, 2 * self.batch_tokens)
 
     def shards(self, texts: Sequence[Encoded]) -> list[Sequence[Encoded]]:
-        """The texts, as many at a time as are answered before anything is written."""
+        """The texts in shards; results are saved after each shard."""
         return [texts[start : start + self._shard] for start in range(0, len(texts), self._shard)]
 
     @cached_property
     def has_halves(self) -> bool:
-        """Whether there are documents in both halves, one to order heads by and one to try the order on."""
+        """Whether there are documents in both halves, one to order heads by and one to test the order on."""
         return len({group_of(text.document, 2) for text in self.texts}) == 2
 
     def ordering_texts(self) -> list[Encoded]:
-        """The texts of the half of the documents that orders of heads are found on; all texts if there is one half."""
+        """The texts of the half of the documents by which heads are ordered; all texts if there is only one half."""
         return [text for text in self.texts if not self.has_halves or group_of(text.document, 2) == 0]
 
     def testing_texts(self, texts: Sequence[Encoded]) -> list[Encoded]:
-        """Those of the other half of the documents, which orders of heads are tried on."""
+        """The texts of the other half of the documents, on which orders are tested; all texts if there is only one
+        half.
+        """
         return [text for text in texts if not self.has_halves or group_of(text.document, 2) == 1]
 
     @cached_property
@@ -103,8 +104,8 @@ class Trial:
         return None if self.spec.score in SCORES["translation"] else why_not(self.model)
 
     def passes(self, cuts: Sequence[Cut]) -> list[float]:
-        """The work of the answers under each cut, in passes through all layers: those from its first gate on, and the
-        output layer.
+        """The work of the answers under each cut, in passes through all layers: the share of layers from its first gate
+        on, and the output layer.
         """
         whole = self.spec.score in SCORES["translation"] or self.whole_passes is not None
         sites = len(self.model.sites)
@@ -123,10 +124,10 @@ class Trial:
         return share * weights / layer_weights(self.model.network)
 
     def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns, tell: Callable[[float], None] | None = None) -> None:
-        """Answer texts by the model as it is and by every system that changes one layer; and find gradients of gates,
-        if they are needed.
+        """Answer texts with the whole model and with every system that changes one layer; also compute the gradients of
+        gates, if they are needed.
 
-        What is found is added to `kept`, and `tell` hears of the share of the texts that is answered.
+        The results are added to `kept`. `tell` is called with the share of the texts that is answered.
         """
         cuts = self.systems.cuts()
         for batch, told in self._batches(texts, tell):
@@ -138,7 +139,7 @@ class Trial:
                     kept.add(name, getattr(slopes, name))
 
     def answer_cuts(self, texts: Sequence[Encoded], cuts: Sequence[Cut], tell: Callable[[float], None] | None = None) -> StateColumns:
-        """Answers to texts by the model as it is, and under each cut."""
+        """The answers to texts of the whole model, and under each cut."""
         kept = StateColumns()
         for batch, told in self._batches(texts, tell):
             self._add_answers(kept, batch, cuts, told)
@@ -147,7 +148,7 @@ class Trial:
     def _batches(
         self, texts: Sequence[Encoded], tell: Callable[[float], None] | None
     ) -> Iterator[tuple[Sequence[Encoded], Callable[[float], None]]]:
-        """Texts that are answered together, and what hears of the share of a batch that is done."""
+        """Texts that are answered together, and a function to call with the share of the batch that is done."""
         whole, before = sum(map(len, texts)), 0
         for batch in batches(texts, self._together):
             size = sum(map(len, batch))
@@ -174,7 +175,7 @@ class Trial:
         kept.add("systems", answers[1:].swapaxes(0, 1))
 
     def statistics(self, table: Float64[np.ndarray, "*system example k"]) -> tuple[Score, Float64[np.ndarray, "*system example s"]]:
-        """The score, and its statistics of each example."""
+        """The score, and its statistics for each example."""
         if self.spec.score in SCORES["translation"]:
             return translation_score(self.spec.score or ""), table
         if self._function is not None:
@@ -182,7 +183,7 @@ class Trial:
         return scored(self.spec.score or "", table, self.model)
 
     def scores(self, kept: StateColumns) -> Scores:
-        """Answers, to be scored."""
+        """The answers with everything that is needed to score them."""
         return Scores(
             self.systems,
             kept.numbers("base"),
@@ -195,9 +196,9 @@ class Trial:
         )
 
     def importance(self, kept: StateColumns, some: np.ndarray, replicates: int) -> Float64[np.ndarray, "replicate+1 head"]:
-        """I_h by some examples, and where their documents are drawn again."""
+        """I_h on some examples, and in each replicate of their documents."""
         spec = self.spec
-        order = np.flatnonzero(some)[np.argsort(kept.numbers("place")[some])]  # as in the corpus, however they were worked out
+        order = np.flatnonzero(some)[np.argsort(kept.numbers("place")[some])]  # as in the corpus, in whatever order they were answered
         slopes, sizes, tokens = (kept.numbers(name)[order] for name in ("slopes", "sizes", "tokens"))
         sums, weights = parts(slopes, sizes, tokens, spec.abs_over, spec.batch_texts)
         documents = kept.words("document")
@@ -206,7 +207,7 @@ class Trial:
 
 
 def read_texts(spec: AblationSpec, model: Model, corpus: Corpus, counts: Counts) -> list[Encoded]:
-    """The texts with something to predict, in corpus order; they and what is left out are counted in `counts`."""
+    """The texts with something to predict, in corpus order; they and the omitted texts are counted in `counts`."""
     encoder = Encoder(
         model.tokenizer,
         unit=spec.unit or "sentence",
@@ -232,7 +233,7 @@ def read_texts(spec: AblationSpec, model: Model, corpus: Corpus, counts: Counts)
 
 
 def _with_keyphrases(corpus: Corpus, dropped: Tally) -> Iterator[Document]:
-    """The documents in which there is a keyphrase to be found."""
+    """The documents that have a keyphrase."""
     for document in corpus:
         if {*phrase_tags(document)} - {OUTSIDE}:
             yield document
@@ -241,12 +242,12 @@ def _with_keyphrases(corpus: Corpus, dropped: Tally) -> Iterator[Document]:
 
 
 def reference(text: Encoded) -> str:
-    """The translation that a text comes with."""
+    """The reference translation of a text."""
     return Sentence(text.target.words).text if text.target is not None else ""
 
 
 def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None) -> Answering:
-    """What translates texts under each cut, and counts for a score; every cut takes a separate search."""
+    """A function that translates texts under each cut and counts for a score; every cut takes a separate search."""
 
     def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
         score = make_score(name, references=[reference(text) for text in texts])
@@ -263,14 +264,14 @@ def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, F
 
 
 def translation_score(name: str) -> Score:
-    """A score to sum up what `translating` counts; the references are in the counts already."""
+    """The score of the counts of `translating`, which already contain the references."""
     return make_score(name, references=["."])
 
 
 def completed(spec: AblationSpec, model: Model, corpus: Corpus, function: bool = False) -> AblationSpec:
-    """The settings with nothing left open, or an error if this model cannot be studied so.
+    """The complete settings, or an error if this model cannot be studied with them.
 
-    `function` says whether there is a function of the user's to score by.
+    `function` says whether a user's function is the score.
     """
     if model.objective is None or model.objective not in SCORES:
         raise RunError(f"{spec.model} was loaded without its prediction head", "Load it with head=True")

@@ -1,4 +1,4 @@
-"""Texts answered by the model as it is and without some of its heads, kept as it goes, written as tables."""
+"""The work of a study of ablation: texts are answered with and without heads, and the answers become tables."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _TABLES = {
 }
 
 
-BACKWARD = 3.0  # passes that importance takes
+BACKWARD = 3.0  # the work of importance, in forward passes
 
 
 class AblationJob(NamedTuple):
-    """Some texts to be answered: by all systems that change a single layer, or with more and more heads gone."""
+    """Texts to answer: by all systems that change a single layer, or with heads removed cumulatively."""
 
     systems: Literal["single", "pruning"]
     texts: Sequence[Encoded]
@@ -63,7 +63,7 @@ class AblationWork(Work):
         self.counts = self._trial.counts
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[AblationJob]:
-        """The texts, some at a time; for pruning a second time, once the orders of heads are found."""
+        """The texts in shards; for pruning a second time, when the orders of heads are known."""
         shards = self._trial.shards(self._trial.texts)
         for texts in shards:
             yield AblationJob("single", texts)
@@ -86,7 +86,7 @@ class AblationWork(Work):
         return costs
 
     def do(self, job: AblationJob) -> States:
-        """Answers to the texts."""
+        """The answers to the texts of a job."""
         single, pruning = StateColumns(), StateColumns()
         if job.systems == "single":
             self._trial.answer_systems(job.texts, single, self._tell)
@@ -105,7 +105,7 @@ class AblationWork(Work):
         self.meter.tell(share, self._texts, self._tokens)
 
     def tables(self, states: States) -> dict[str, Table]:
-        """All tables. If the model has nothing to lose, the summary has no value but its score."""
+        """All tables. If the model is no better than the baseline, the summary has no value except its score."""
         trial, spec, single = self._trial, self.spec, StateColumns(states["single"])
         scores = trial.scores(single)
         score, statistics = trial.statistics(scores.base)
@@ -129,7 +129,7 @@ class AblationWork(Work):
         return {"summary": summary(tables, score, value, n, documents, losing), **tables}
 
     def _notes(self) -> list[str]:
-        """What a reader should know of how it was done."""
+        """Notes for the reader on how the study was done."""
         notes = []
         if "pruning" in self.spec.parts and not self._trial.has_halves:
             notes.append("pruning: too few documents to split, so orders were found and tested on the same texts (selection bias)")
@@ -142,7 +142,7 @@ class AblationWork(Work):
         return self.spec.model_dump(mode="json", include={"parts", "score", "how"})
 
     def further(self) -> dict[str, Any]:
-        """No findings of a model that has nothing to lose."""
+        """No findings if the model is no better than the baseline."""
         return {"findings": []} if self.warnings else {}
 
 

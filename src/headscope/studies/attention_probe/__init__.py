@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AttentionProbeStudy(Study):
-    """How much of a dependency tree all heads together hold."""
+    """A study of how much of a dependency tree the attention of all heads together holds."""
 
     name = "attention_probe"
     verb = "probe attention"
@@ -48,13 +48,13 @@ class AttentionProbeStudy(Study):
     figures = (
         StudyFigure(
             "table3",
-            "Clark et al. 2019, Table 3: governors found by attention probes and what they are compared with",
+            "Clark et al. 2019, Table 3: governors found by attention probes and by their baselines",
             "bars",
             "attention_probe",
             "probe attention",
             "Governors found",
-            "Bars are means over seeds, dots are seeds, lines are 95 % intervals over documents. The gain over words and distances is "
-            "due to attention, the gain over random weights to training.",
+            "Dots are means over seeds, ticks are single seeds, lines are 95 % intervals over documents. The gain over words and distances "
+            "is due to attention, the gain over random weights to training.",
             choices=("structural",),
         ),
         StudyFigure(
@@ -83,7 +83,7 @@ class AttentionProbeStudy(Study):
     )
 
     def replicates(self, results: Results) -> ReplicatedTables:
-        """How many governors are found, in all and of each relation, with replicates."""
+        """Replicates of the share of governors found, overall and for each relation."""
         from headscope.studies.attention_probe.tables import replicates
 
         return replicates(results)

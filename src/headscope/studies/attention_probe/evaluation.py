@@ -1,4 +1,4 @@
-"""Trained probes on held-out sentences: the governors they find, and how much each head counts for that."""
+"""Trained probes on held-out sentences: the governors that they find, and the weights of heads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
-    """Keep for which words "the governor is the next word" is right; the last word is always wrong."""
+    """Record for which words "the governor is the next word" is right; the last word is always wrong."""
     for gold, scored in zip(material.gold(), material.scored(), strict=True):
         guess = np.minimum(np.arange(2, len(gold) + 2), len(gold))
         kept.add("right/right-branching", (guess == gold)[scored][:, None])
@@ -35,7 +35,9 @@ def right_branching(material: AttentionProbeData, kept: StateColumns) -> None:
 def score_probes(
     probes: Mapping[Name, Probe], tried: SentenceMaps, material: AttentionProbeData, kept: StateColumns, trees: bool = False
 ) -> None:
-    """Keep which words each seed gets right, by candidate and with `trees` by tree, and its weights of heads."""
+    """Record which words each seed gets right, by best candidate and with `trees` by best tree, and the weights of
+    heads.
+    """
     weights = {name: HeadWeights(probe) for name, probe in probes.items() if isinstance(probe, AttentionProbe | AttentionWordsProbe)}
     gold, scored = material.gold(), material.scored()
     columns: dict[str, dict[int, np.ndarray]] = {}
@@ -57,7 +59,7 @@ def score_probes(
 
 
 def best_candidates(scores: Float[torch.Tensor, "text word seed 1+word"]) -> Governors:
-    """The best candidate of each word, which may be the word itself; of equal ones the first."""
+    """The best candidate of each word, which may be the word itself; the first of equal ones."""
     governors: Governors = scores.argmax(-1).cpu().numpy()
     return governors
 
@@ -75,10 +77,10 @@ def best_trees(scores: Float[torch.Tensor, "text word seed 1+word"], batch: Sent
 
 @dataclass
 class HeadWeights:
-    """How much each head counts in a trained probe: sums over the words that have a word for a governor.
+    """The weight and the pull of each head in a trained probe, summed over the words whose governor is a word.
 
-    The weight of a map for a pair of words says how much its attention between them counts. Times that attention,
-    for the true governor, less the mean of the same over all words of the sentence, it is the map's pull.
+    The weight of a map for a pair of words is the factor of its attention between them. The pull of a map is this
+    product for the true governor minus its mean over all words of the sentence.
     """
 
     probe: AttentionProbe | AttentionWordsProbe
@@ -88,7 +90,7 @@ class HeadWeights:
 
     @torch.no_grad()
     def observe(self, batch: SentenceBatch) -> None:
-        """Take in a batch."""
+        """Add a batch."""
         text, word = (batch.gold > 0).nonzero(as_tuple=True)
         if not len(text):
             return
@@ -102,7 +104,7 @@ class HeadWeights:
         else:
             mine, theirs = (part[:, SPECIALS:] for part in self.probe.weights(batch))
             weight = mine[text, word] + theirs[text, governor]
-            # What the other words' vectors add, each met by the attention to it.
+            # What the vectors of the other words add, each times the attention to that word.
             other = torch.einsum("bjsk,bijk->bisk", theirs, maps)[text, word] / batch.sizes[text, None, None]
             usual = mine[text, word] * mean[:, None] + other
         self.n += len(text)
@@ -111,7 +113,7 @@ class HeadWeights:
 
     @property
     def weight(self) -> Float64[np.ndarray, "k seed"]:
-        """The mean weight of each map where the true governor is."""
+        """The mean weight of each map for the true governor."""
         return self._mean(self._weight)
 
     @property

@@ -1,4 +1,4 @@
-"""Figures of a study of attention probes: Clark et al.'s Table 3 as bars, and the heads that probes lean on."""
+"""Figures of a study of attention probes: Clark et al.'s Table 3 as a figure, the weights of heads, and relations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headscope.results.results import Results
 if TYPE_CHECKING:
     from headscope.drawing.figure import Drawing
 
-_STRUCTURAL, _UUAS = "structural-probe", 80.0  # what the paper cites of Hewitt and Manning
+_STRUCTURAL, _UUAS = "structural-probe", 80.0  # the number of Hewitt and Manning that the paper cites
 # In the order of the paper's Table 3; the second row of random weights is ours.
 _NAMES = {
     _STRUCTURAL: "structural probe*",
@@ -34,7 +34,7 @@ _WAYS = {"dep-to-head": "attention from the word to the candidate", "head-to-dep
 def bars(results: Results, kind: str | None = None, structural: Results | None = None) -> Drawing:
     """Table 3: UAS of each probe in the order of the paper, each seed as a tick, and published values.
 
-    `structural` is a study of a structural probe, whose UUAS is then our number of that row.
+    `structural` is a study of a structural probe; its UUAS is then our number in that row.
     """
     rows = {row["probe"]: row for row in results["summary"]}
     names = [name for name in _NAMES if name in rows or name == _STRUCTURAL]
@@ -67,7 +67,7 @@ def bars(results: Results, kind: str | None = None, structural: Results | None =
 
 
 def _uuas(structural: Results | None) -> Mapping[str, float]:
-    """What a structural probe finds in its best layer; nothing without such a study."""
+    """The UUAS of a structural probe in its best layer; NaN without such a study."""
     if structural is None:
         return dict.fromkeys(("uas", "low", "high"), math.nan)
     if structural.study != "structural_probe":
@@ -77,7 +77,7 @@ def _uuas(structural: Results | None) -> Mapping[str, float]:
 
 
 def weights(results: Results, kind: str | None = None) -> Drawing:
-    """How far each head pulls the simplest probe there is towards the governor, in either direction."""
+    """The pull of each head towards the governor in the simplest probe of the study, one panel per direction."""
     table = results["attention_probe_heads"]
     probe = next(name for name in ("attention", *_NAMES) if name in table["probe"])
     table = table.where(probe=probe)
@@ -112,7 +112,7 @@ def weights(results: Results, kind: str | None = None) -> Drawing:
 
 
 def relations(results: Results, kind: str | None = None) -> Drawing:
-    """How many governors each probe finds, relation by relation: the most frequent ones."""
+    """The share of governors that each probe finds for each of the most frequent relations."""
     table = results["attention_probe_relations"]
     shown = list(dict.fromkeys(table["relation"]))[:20][::-1]
     names = [name for name in _NAMES if name in table["probe"] and not name.startswith("random")]

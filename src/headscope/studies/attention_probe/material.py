@@ -24,12 +24,12 @@ from headscope.studies.picking import picked
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int64
 
-STOPPING = 0.1  # share of the documents to learn from that early stopping looks at instead
+STOPPING = 0.1  # share of the training documents that is held out for early stopping
 
 
 @dataclass(frozen=True)
 class AttentionProbeData:
-    """Texts to learn from, texts to stop by, texts to be tried on, and the lexicon of all."""
+    """Texts to learn from, texts for early stopping, texts to test on, and the lexicon of all."""
 
     learned: list[Encoded]
     stopping: list[Encoded]
@@ -39,7 +39,7 @@ class AttentionProbeData:
 
     @classmethod
     def of(cls, spec: AttentionProbeSpec, model: Model, corpus: Corpus, dev: Corpus | None) -> AttentionProbeData:
-        """The texts of the corpora; without a corpus to be tried on, some documents are held out of the other."""
+        """The texts of the corpora; without a corpus to test on, some documents of the other are held out."""
         counts = Counts()
         learned = _texts(spec, model, corpus, counts, spec.limit)
         if dev is not None:
@@ -47,8 +47,8 @@ class AttentionProbeData:
         else:
             learned, tried = _parted(learned, spec.held_out, "tried")
         if not learned or not tried:
-            what = "to learn from" if not learned else "to try probes on"
-            remedy = "Name more texts, or a separate corpus with --dev" if dev is None else "; ".join(counts.dropped.lines())
+            what = "to learn from" if not learned else "to test probes on"
+            remedy = "Use more texts, or name a separate corpus with --dev" if dev is None else "; ".join(counts.dropped.lines())
             raise RunError(f"there is no sentence with a tree {what}", remedy)
         learned, stopping = _parted(learned, STOPPING, "stopping") if spec.patience else (learned, [])
         if not learned:
@@ -58,15 +58,15 @@ class AttentionProbeData:
         return cls(learned, stopping, tried, words, counts)
 
     def trees(self, texts: list[Encoded]) -> list[ParsedSentence]:
-        """Sentences as probes know them."""
+        """The sentences as probes read them."""
         return [ParsedSentence.of(text, self.lexicon.of(text)) for text in texts]
 
     def scored(self) -> list[Bool[np.ndarray, "word"]]:
-        """Of each text that probes are tried on, the words that have a governor."""
+        """For each text to test on, which words have a governor."""
         return [np.array([head != NONE for head in text.annotation.heads]) for text in self.tried]
 
     def gold(self) -> list[Int64[np.ndarray, "word"]]:
-        """Their governors among the candidates: the root first, then the words."""
+        """For each text to test on, the governors among the candidates: the root first, then the words."""
         return [np.array([0 if head == ROOT else head + 1 for head in text.annotation.heads], dtype=np.int64) for text in self.tried]
 
 
@@ -84,7 +84,9 @@ def _texts(spec: AttentionProbeSpec, model: Model, corpus: Corpus, counts: Count
 
 
 def _parted(texts: list[Encoded], share: float, what: str) -> tuple[list[Encoded], list[Encoded]]:
-    """Texts without some documents, and these: a share drawn by name; sentences where there is one document."""
+    """Texts without a share of the documents, drawn by name, and the texts of that share. A single document is split
+    by sentences.
+    """
     single = len({text.document for text in texts}) < 2
     units = {text.id if single else text.document for text in texts}
     drawn = sorted(units, key=lambda name: digest(what, name))[: math.ceil(share * len(units))]

@@ -1,4 +1,4 @@
-"""The probes: for each word a score per candidate governor. Seeds are trained side by side, each as if alone."""
+"""The probes: for each word a score per candidate governor. Seeds are trained in parallel and independently."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ HIDDEN, DISTANCES = 256, 8
 
 
 class Probe(nn.Module, ABC):
-    """What all probes share: seeds, how they are drawn, the loss; `rate` suits batches of 32 sentences."""
+    """The base of all probes: seeds, initial weights and the loss. `rate` suits batches of 32 sentences."""
 
     rate: ClassVar[float] = 0.002
 
     @property
     def each(self) -> int:
-        """Numbers that it works on at once for a pair of words, about."""
+        """About how many numbers the probe needs at once for a pair of words."""
         return 4 * len(self.seeds)
 
     def __init__(self, seeds: Sequence[int]) -> None:
@@ -50,10 +50,10 @@ class Probe(nn.Module, ABC):
 
     @abstractmethod
     def scores(self, batch: SentenceBatch) -> Scores:
-        """The score of each candidate; what is no candidate is left as it falls out."""
+        """The score of each candidate; scores of padding are arbitrary."""
 
     def forward(self, batch: SentenceBatch) -> Scores:
-        """The score of each candidate, -inf for what is none."""
+        """The score of each candidate, -inf for padding."""
         return self.scores(batch).masked_fill(~batch.candidates[:, None, None, :], -math.inf)
 
     def losses(self, batch: SentenceBatch) -> Float[torch.Tensor, "seed"]:
@@ -66,16 +66,16 @@ class Probe(nn.Module, ABC):
 
     @torch.no_grad()
     def found(self, batch: SentenceBatch) -> Int[torch.Tensor, "text word seed"]:
-        """The best candidate of each word; of equal ones the first."""
+        """The best candidate of each word; the first of equal ones."""
         best: torch.Tensor = self(batch).argmax(-1)
         return best
 
 
 class _Rooted(Probe):
-    """A probe of attention, of which each map is multiplied by its `scale`.
+    """A probe of attention. Each map is multiplied by its `scale`.
 
-    What it gives the root: two numbers that weigh what is given to the start and to the end of the text, or, if root
-    is `separate`, separate weights for all heads at either, and a constant.
+    The score of the root is a weighted sum of the scores of the start and of the end of the text. If `root` is
+    `separate`, it has separate weights for all heads at the start and at the end, and a constant.
     """
 
     scale: torch.Tensor
@@ -91,7 +91,7 @@ class _Rooted(Probe):
             self.at_root = self._constant(())
 
     def _with_root(self, scores: Float[torch.Tensor, "text position position seed"], batch: SentenceBatch) -> Scores:
-        """Candidates from positions: the root first, then the words; of the rows the words alone."""
+        """The scores of candidates (the root first, then the words) for each word, from the scores of positions."""
         scores = scores[:, SPECIALS:]
         if self.root == "shared":
             root = (scores[:, :, :SPECIALS] * self.ends.T).sum(2)
@@ -118,7 +118,7 @@ class AttentionProbe(_Rooted):
         return self._with_root(met[..., :seeds] + met[..., seeds:].transpose(1, 2), batch)
 
     def losses(self, batch: SentenceBatch) -> Float[torch.Tensor, "seed"]:
-        """See Probe; by a compiled loop where there is one."""
+        """See Probe; with a compiled kernel if there is one."""
         plain = self.root != "shared" or self.weight.device.type != "cpu" or self.weight.dtype != torch.float32
         if plain or not torch.is_grad_enabled() or _fast() is None:
             return super().losses(batch)
@@ -128,7 +128,7 @@ class AttentionProbe(_Rooted):
 
 
 class _Learnt(torch.autograd.Function):
-    """The losses of the simplest probe, with gradients that are worked out along with them, sentence by sentence."""
+    """The losses of the simplest probe, with gradients that are computed along with them, sentence by sentence."""
 
     @staticmethod
     def forward(ctx: Any, batch: SentenceBatch, weights: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
@@ -156,7 +156,7 @@ def _fast() -> Callable[..., None] | None:
 
 
 class Vectors(nn.Module):
-    """A table of word vectors for all seeds: frozen, or learned per seed. Row 0 is all zeros, as the root is."""
+    """A table of word vectors for all seeds: frozen, or learned per seed. Row 0, that of the root, is all zeros."""
 
     table: torch.Tensor | None
 
@@ -181,8 +181,8 @@ class Vectors(nn.Module):
 
 
 def candidates_of(forms: Int[torch.Tensor, "text word"], alignment: Alignment) -> Int[torch.Tensor, "text 1+word"]:
-    """The word that each candidate is taken for. The released code had the root's place at the end where all else
-    has it first: candidate j, the j-th word, was taken for the one after it, and the root for the first word.
+    """The word whose vector each candidate has. The released code put the root's vector last, but its score first:
+    candidate j, the j-th word, had the vector of the word after it, and the root that of the first word.
     """
     if alignment == "fixed":
         return nn.functional.pad(forms, (1, 0))
@@ -219,7 +219,7 @@ class AttentionWordsProbe(_Rooted):
     def weights(
         self, batch: SentenceBatch
     ) -> tuple[Float[torch.Tensor, "text position seed k"], Float[torch.Tensor, "text position seed k"]]:
-        """What each position adds to the weights as the word in question, with the bias, and as the candidate."""
+        """What each position adds to the weights: as the word in question, with the bias, and as the candidate."""
         forms = nn.functional.pad(batch.forms, (SPECIALS, 0))
         candidates = candidates_of(batch.forms, self.alignment)
         other = torch.cat([candidates[:, :1], candidates], 1)  # start and end both are the root
@@ -229,7 +229,7 @@ class AttentionWordsProbe(_Rooted):
         return mine * self.scale, theirs * self.scale
 
     def scores(self, batch: SentenceBatch) -> Scores:
-        """See Probe. Weights of a candidate meet the maps at its position, where directions are swapped."""
+        """See Probe. The weights of a candidate multiply the maps at its position, where directions are swapped."""
         seeds, heads = len(self.seeds), self.maps // 2
         mine, theirs = self.weights(batch)
         both = torch.cat([mine, theirs.roll(heads, -1)], 2).transpose(2, 3)  # [text, position, k, 2 seed]
@@ -242,7 +242,7 @@ def _weighed(vectors: torch.Tensor, weights: Float[torch.Tensor, "seed k d"]) ->
 
 
 class WordsDistancesProbe(Probe):
-    """What words and distances give without attention: [v_i ; v_j ; distances] through one hidden layer (tanh)."""
+    """A probe of words and distances without attention: [v_i ; v_j ; distances] through one hidden layer (tanh)."""
 
     rate = 0.01
 
@@ -267,7 +267,7 @@ class WordsDistancesProbe(Probe):
         theirs = _weighed(self.vectors.of(candidates_of(batch.forms, self.alignment)), self.other)
         apart = distances(batch.sizes, batch.gold.shape[1])
         scores = []
-        for seed in range(len(self.seeds)):  # one after the other: what is hidden is large
+        for seed in range(len(self.seeds)):  # one after the other: the hidden layer is large
             near = apart @ self.apart[seed].T + self.bias[seed]
             hidden = (near + mine[:, :, None, seed] + theirs[:, None, :, seed]).tanh()  # [text, word, candidate, hidden]
             scores.append(hidden @ self.out[seed])
@@ -275,7 +275,7 @@ class WordsDistancesProbe(Probe):
 
 
 def distances(sizes: Int[torch.Tensor, "text"], width: int) -> Float[torch.Tensor, "text word 1+word 8"]:
-    """Distance ahead and behind in sentence lengths; whether it is the word itself, one or two away, or the root."""
+    """Distance ahead and behind in sentence lengths; whether the candidate is the word, 1 or 2 away, or the root."""
     place = torch.arange(width, device=sizes.device)
     offset = place[None, :] - place[:, None]
     share = offset[None] / sizes[:, None, None]

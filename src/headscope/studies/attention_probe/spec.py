@@ -1,4 +1,4 @@
-"""What a study of attention probes is to do, as data."""
+"""The settings of a study of attention probes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Optimiser = Literal["adam", "sgd"]
 Decay = Literal["none", "linear"]
 Order = Literal["shuffled", "file"]
 NAMES: tuple[Name, ...] = get_args(Name)
-EPOCHS, MOST_EPOCHS, STEPS = 4, 20, 400  # of the recommended recipe: epochs, more of them where sentences are few, to have so many steps
-# METHODS §5: what the released code does, where it differs.
+EPOCHS, MOST_EPOCHS, STEPS = 4, 20, 400  # recommended: epochs; if sentences are few, more epochs up to this many, to reach this many steps
+# `reference` follows the released code where it differs from the paper.
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
     "recommended": {
         "alignment": "fixed", "unknown": "zeros", "word_rows": "mean", "standardise": False, "decay": "linear", "batch": 32,
@@ -40,8 +40,8 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 class AttentionProbeSpec(StudySpec):
     """The settings of a study of attention probes.
 
-    A field left at None is decided by the preset, but for the rate, which each probe has its own of, the words,
-    which the vectors decide, and the epochs, which the number of sentences does.
+    A field that is None depends on the preset. Three fields do not: the rate depends on the probe, the words on the
+    vectors, and the epochs on the number of sentences.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
@@ -58,7 +58,7 @@ class AttentionProbeSpec(StudySpec):
     preset: Literal["recommended", "reference"] = Field("recommended", description="recommended, or reference: as the released code trains")
     unknown: Unknown | None = None
     root: Root = Field("shared", description="the root's score: shared weights, as in the paper, or separate ones")
-    alignment: Alignment | None = Field(None, description="word vectors of candidates: fixed, or reference: one off [default: fixed]")
+    alignment: Alignment | None = Field(None, description="word vectors of candidates: fixed, or reference: off by one [default: fixed]")
     bias: bool = Field(True, description="add a weight per head that does not depend on words")
     standardise: bool | None = Field(None, description="scale the attention of all heads to equal variance [default: no]")
     word_rows: Literal["mean", "first", "max"] | None = Field(
@@ -87,12 +87,12 @@ class AttentionProbeSpec(StudySpec):
         return some_and_once(value)
 
     def epochs_for(self, sentences: int) -> int:
-        """How often that many sentences are gone through."""
+        """The number of epochs for that many sentences."""
         return self.epochs or min(max(EPOCHS, math.ceil(STEPS * (self.batch or 1) / sentences)), MOST_EPOCHS)
 
     @property
     def recipe(self) -> AttentionRecipe:
-        """How the probes are trained, of settings that are resolved."""
+        """How the probes are trained; the settings must be resolved."""
         from headscope.studies.attention_probe.training import AttentionRecipe
 
         return AttentionRecipe(
@@ -108,11 +108,11 @@ class AttentionProbeSpec(StudySpec):
 
     @property
     def every_seed(self) -> range:
-        """The seeds that weights are drawn by."""
+        """The seeds of the initial weights."""
         return range(self.seed, self.seed + self.seeds)
 
     def parts(self) -> dict[str, tuple[Name, ...]]:
-        """The probes asked for, by what they are trained on: the model, its random control, words alone, or nothing."""
+        """The requested probes, by what they are trained on: the model, its random control, words alone, or nothing."""
         trained_on: dict[Name, str] = {
             "attention": "trained", "attention-words": "trained", "words-distances": "words", "random-attention": "random",
             "random-attention-words": "random", "right-branching": "rules",

@@ -1,4 +1,4 @@
-"""Tables of a study of attention probes, from what every probe and seed found for every word."""
+"""Tables of a study of attention probes, from the answers of every probe and seed for every word."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ LEAST = 20  # words that a relation must have to be listed
 
 
 def punctuation(relation: str) -> bool:
-    """Whether a relation is that of punctuation, which does not count."""
+    """Whether a relation is punctuation, which is not scored."""
     return relation.partition(":")[0] == "punct"
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Which words each seed of each probe was right about, and whose words they are."""
+    """Which words each seed of each probe gets right, with the relation and the document of each word."""
 
     kept: StateColumns
     replicates: int = 1000
@@ -52,7 +52,7 @@ class Answers:
 
     @cached_property
     def names(self) -> list[Name]:
-        """The probes there are, in the order of their list."""
+        """The probes of the study, in the order of NAMES."""
         there = self.kept.under("right/")
         return [name for name in NAMES if name in there]
 
@@ -74,11 +74,11 @@ class Answers:
         return np.array([place[name] for name in documents], dtype=np.int64), poisson_weights(names, self.replicates, self.seed)
 
     def right(self, name: Name, what: str = "right") -> Float64[np.ndarray, "word seed"]:
-        """1 where a seed was right."""
+        """1 for each word that a seed gets right, else 0."""
         return self.kept.numbers(f"{what}/{name}")
 
     def share(self, values: Float64[np.ndarray, "word"], some: Bool[np.ndarray, "word"]) -> Float64[np.ndarray, "replicate+1"]:
-        """The mean over some words, and where documents are drawn again."""
+        """The mean over some words, and in each replicate of the documents."""
         units, weights = self._units
         size = len(weights)
         total = np.bincount(units[some], values[some], size) @ weights
@@ -88,12 +88,12 @@ class Answers:
         return shares
 
     def interval(self, drawn: Float64[np.ndarray, "replicate+1"], some: Bool[np.ndarray, "word"]) -> tuple[float, float]:
-        """Bounds of what some words give."""
+        """The bounds of a mean over some words."""
         low, high = interval(drawn[0], drawn[1:], self._support(some))
         return float(low), float(high)
 
     def documents_of(self, some: Bool[np.ndarray, "word"]) -> int:
-        """How many documents some words are of."""
+        """How many documents some words come from."""
         return int(self._support(some).documents)
 
     def _support(self, some: Bool[np.ndarray, "word"]) -> Support:
@@ -101,7 +101,7 @@ class Answers:
 
 
 def summary_table(answers: Answers, words: str) -> Table:
-    """`summary`: Clark et al.'s Table 3, with UAS without punctuation, as they count, and with it."""
+    """`summary`: Clark et al.'s Table 3, with UAS without punctuation, as in the paper, and with it."""
     rows = []
     every = np.ones(len(answers.counts), dtype=bool)
     for name in answers.names:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from headscope.studies.attention_probe.maps import Map
 
 Name = TypeVar("Name", bound=str)
-# Numbers of a batch that are worked on at once: small enough for a CPU's caches, large enough to keep a GPU busy.
+# Numbers of a batch that are computed at once: small enough for a CPU's caches, large enough to keep a GPU busy.
 CELLS, GPU_CELLS = 2**21, 2**27
 _SAMPLE = 500  # sentences by which maps are standardised
-_BUCKET = 16  # batches whose sentences are sorted by length among themselves, so that little is padding
+_BUCKET = 16  # batches whose sentences are sorted by length together, so that little is padding
 
 
 @dataclass(frozen=True)
 class AttentionRecipe:
-    """How probes are trained. `batch` is the sentences of a step; without a `rate` each probe learns at its own."""
+    """How probes are trained. `batch` is the number of sentences per step; `rate` is by default that of each probe."""
 
     optimiser: Optimiser = "adam"
     rate: float | None = 0.002
@@ -43,7 +43,7 @@ class AttentionRecipe:
 
 @dataclass(frozen=True)
 class SentenceMaps:
-    """Sentences to learn from or to be tried on, their names, and their maps if any probe looks at attention."""
+    """Sentences to learn from or to test on, their names, and their maps if any probe uses attention."""
 
     names: Sequence[str]
     trees: Sequence[ParsedSentence]
@@ -71,7 +71,7 @@ class SentenceMaps:
 
 
 def steps(trees: Sequence[ParsedSentence], names: Sequence[str], recipe: AttentionRecipe, epoch: int) -> list[list[int]]:
-    """The sentences of each step of an epoch: in order, or drawn by name with like lengths together."""
+    """The sentences of each step of an epoch: in order, or shuffled by name with similar lengths together."""
     if recipe.order == "file":
         return [list(range(start, min(start + recipe.batch, len(trees)))) for start in range(0, len(trees), recipe.batch)]
     lot = {place: digest(f"{recipe.seed}/{epoch}", names[place]) for place in range(len(trees))}
@@ -87,9 +87,9 @@ def train(
     held: SentenceMaps | None = None,
     tell: Callable[[float], None] | None = None,
 ) -> dict[Name, list[int]]:
-    """Train the probes in place; the epochs after which each seed of each was at its best.
+    """Train the probes in place, and return the best epoch of each seed of each probe.
 
-    With patience, a probe is tried on `held` after each epoch, and the weights of each seed are those of its best
+    With patience, a probe is tested on `held` after each epoch, and the weights of each seed are those of its best
     epoch.
     """
     rates = [recipe.rate or probe.rate for probe in probes.values()]
@@ -140,17 +140,17 @@ def evaluate(probes: Mapping[Name, Probe], held: SentenceMaps) -> dict[Name, Flo
 
 
 def each_of(probes: Mapping[Name, Probe]) -> int:
-    """Numbers that a pair of words takes in the greediest of these probes."""
+    """The most numbers that any of these probes needs for a pair of words."""
     return max(probe.each for probe in probes.values())
 
 
 def in_order(some: SentenceMaps, size: int = 32) -> list[list[int]]:
-    """All sentences in their order, in steps of some size."""
+    """All sentences in order, in steps of `size`."""
     return [list(range(start, min(start + size, len(some.trees)))) for start in range(0, len(some.trees), size)]
 
 
 def standard_scale(learned: SentenceMaps) -> Float[torch.Tensor, "k"]:
-    """What gives all maps the same variance between pairs of words, their average one; from some sentences."""
+    """Factors that give all maps the mean deviation over pairs of words; estimated from some sentences."""
     total = square = torch.zeros(())
     n = 0
     chosen = sorted(range(len(learned.trees)), key=lambda place: learned.names[place])[:: max(1, len(learned.trees) // _SAMPLE)]
@@ -171,7 +171,7 @@ class _Best:
         self._kept = [parameter.detach().clone() for parameter in probe.parameters()]
 
     def take(self, probe: Probe, losses: Float[torch.Tensor, "seed"], epoch: int, patience: int) -> bool:
-        """Keep the seeds that are better than before; whether any was so within the last epochs."""
+        """Keep the seeds that are better than before, and return whether any was within the last `patience` epochs."""
         better = losses < self.losses
         self.losses = torch.where(better, losses, self.losses)
         for seed in better.nonzero()[:, 0].tolist():
@@ -182,6 +182,6 @@ class _Best:
 
     @torch.no_grad()
     def put_back(self, probe: Probe) -> None:
-        """Give the probe the weights that were best."""
+        """Give the probe its best weights."""
         for kept, parameter in zip(self._kept, probe.parameters(), strict=True):
             parameter.copy_(kept)

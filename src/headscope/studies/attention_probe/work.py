@@ -1,4 +1,4 @@
-"""Attention probes, trained and tried on different sentences, beside words, a rule and a random model."""
+"""The work of a study of attention probes: they are trained and tested on different sentences, with baselines."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from headscope.studies.base import StudyContext, Work
 from headscope.studies.execute import require_length
 
 GPU_BATCH, BATCH = 32768, 2048  # tokens that the model reads at once
-# What a pair of words takes in a step, in multiplications of a pass of the model in the same time: each head's map, and
-# probes that know words.
+# The cost of a pair of words in a step, as the number of multiplications that a pass of the model does in the same
+# time: for each head's map, and for probes that know words.
 EACH_MAP = 40
 EACH_WORDS: dict[str, float] = {"attention-words": 14_000, "words-distances": 43_000}
 
 
 class ProbeGroup(NamedTuple):
-    """Probes that are trained together, and on what: the model, its random control, words alone, or nothing."""
+    """Probes that are trained together, and what they are trained on: the model, a random control, words or nothing."""
 
     number: int
     trained_on: str
@@ -37,7 +37,7 @@ class ProbeGroup(NamedTuple):
 
 
 class AttentionProbeWork(Work):
-    """One study of attention probes. A job is the probes that are trained on the same thing."""
+    """One study of attention probes. A job is a group of probes that are trained together."""
 
     spec: AttentionProbeSpec
 
@@ -70,7 +70,7 @@ class AttentionProbeWork(Work):
         return [sum(self._cost(part)) or 1.0 for part in self.parts]
 
     def _cost(self, part: ProbeGroup) -> tuple[float, float, float]:
-        """Of a part the cost of reading what is learnt from, of training, and of reading what is tried."""
+        """The costs of a part: reading the sentences to learn from, training, and reading the sentences to test on."""
         pairs = sum(len(tree) ** 2 for tree in self.learned)
         reading, tried = (self.reading_cost(texts) for texts in (self.material.learned, self.material.tried))
         if part.trained_on not in ("trained", "random"):
@@ -80,7 +80,9 @@ class AttentionProbeWork(Work):
         return reading, (self.spec.epochs or 1) * self.spec.seeds * pairs * sum(training), tried
 
     def do(self, job: ProbeGroup) -> States:
-        """Which words the probes of a part get right, and their heads; of the first part also the scored words."""
+        """Which words the probes of a part get right, and the weights of heads; for the first part also the scored
+        words.
+        """
         kept = StateColumns()
         if job.number == 0:
             for text, scored in zip(self.material.tried, self.material.scored(), strict=True):
@@ -107,15 +109,15 @@ class AttentionProbeWork(Work):
         return {name: table for name, table in tables.items() if len(table) or name == "attention_probe"}
 
     def measured(self) -> dict[str, Any]:
-        """Which probes, and how they know words."""
+        """The probes, and the source of their word vectors."""
         return self.spec.model_dump(mode="json", include={"probes", "words", "preset"})
 
     def further(self) -> dict[str, Any]:
-        """How many sentences there are of each use."""
+        """How many sentences there are for each use."""
         return {"sentences": {"learned": len(self.learned), "stopping": len(self.stopping), "tried": len(self.tried)}}
 
     def _remark(self) -> None:
-        """Note what a reader should know of how it was done."""
+        """Add notes for the reader on how the study was done."""
         if any("words" in name for name in self.spec.probes) and self.spec.words == "glove":
             known = self.material.lexicon.known(self.material.tried)
             self.notes.append(f"{known:.1%} of the words of the test sentences have a vector in {self.material.lexicon.source}")
@@ -123,12 +125,12 @@ class AttentionProbeWork(Work):
         if looks and not all(self.maps.specials) and self.spec.root == "shared":
             where = "before or after" if not any(self.maps.specials) else "after" if self.maps.specials[0] else "before"
             self.notes.append(
-                f"{self.spec.model} puts no token {where} a textfor attention to represent the root: --root separate gives the root a "
-                "separate score"
+                f"{self.spec.model} puts no token {where} a text, to which attention could represent the root: --root separate gives the "
+                "root a separate score"
             )
 
     def _train(self, part: ProbeGroup, kept: StateColumns) -> None:
-        """Train the probes of a part, try them, and keep what they find."""
+        """Train the probes of a part, test them, and keep the results."""
         model = untrained(self.model, self.spec.seed) if part.trained_on == "random" else self.model
         maps = None if part.trained_on == "words" else Maps(model, self.maps.rows, self.maps.batch_tokens)
         learned, stopping, tried = (
@@ -160,7 +162,7 @@ class AttentionProbeWork(Work):
         return store
 
     def _tell(self, part: ProbeGroup, share: float) -> None:
-        """Tell how much of a part is done; in the first epoch the model reads the texts."""
+        """Report how much of a part is done; in the first epoch the model reads the texts."""
         epochs = share * (self.spec.epochs or 1)
         reading, training, tried = self._cost(part)
         done = int(epochs * len(self.learned))

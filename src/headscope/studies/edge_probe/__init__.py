@@ -1,4 +1,4 @@
-"""Edge probing, after Tenney et al.: what the layers of a model tell of labelled spans and of pairs of them."""
+"""Edge probing, after Tenney et al.: what the layers of a model encode about labelled spans and pairs of spans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EdgeProbeStudy(Study):
-    """Which layer adds what to which task."""
+    """A study of what each layer adds to the score of each task."""
 
     name = "edge_probe"
     verb = "probe edge"
@@ -23,7 +23,7 @@ class EdgeProbeStudy(Study):
     folder = "edge"
     spec_class = "EdgeSpec"
     work_class = "EdgeProbeWork"
-    help = """Train probes on layers 0, 0 to 1, 0 to 2, ... and see which layer adds what to which task (Tenney et al. 2019).
+    help = """Train probes on layers 0, 0 to 1, 0 to 2, ... and see what each layer adds to each task (Tenney et al. 2019).
 
     headscope probe edge --tasks pos --out EDGE
     headscope probe edge --corpus train.conllu --dev dev.conllu --tasks pos,deps --limit 0 --out EDGE
@@ -56,8 +56,8 @@ class EdgeProbeStudy(Study):
             "probe edge",
             "Tasks in order of their layers",
             "The expected layer is the mean layer, weighted by what each adds to F1; the centre of gravity is the mean layer, weighted "
-            "by the mix of the probe that sees all layers. An arrow marks a value outside of the model, which is possible because layers "
-            "that make the score worse count as well.",
+            "by the mix of the probe that sees all layers. An arrow marks a value outside the range of layers, which is possible because "
+            "layers that make the score worse count as well.",
         ),
         StudyFigure(
             "tenney2",
@@ -113,6 +113,6 @@ class EdgeProbeStudy(Study):
         return resolved
 
     def refuse_rerun(self, results: Results) -> None:
-        """An error for results that `headscope probe join` made of several studies."""
+        """Raise an error for results that `headscope probe join` made from several studies."""
         if any(part.startswith("joined:") for part in results.signature.split("|")):
-            raise RunError(f"{results.path} was joined of several studies", "Rerun those, each in its own folder")
+            raise RunError(f"{results.path} was joined from several studies", "Rerun those, each in its own folder")

@@ -1,4 +1,4 @@
-"""The targets of a task, and batches of them for probes, with states that are read from the cache as needed."""
+"""The targets of a task, and batches of them for probes, with hidden states that are read from the cache on demand."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
 POOL = 16  # batches whose texts are sorted by length, so that little is padded
-LARGEST = 2048  # targets, or padded tokens, of a batch that is only looked at
-PIECE = 1 << 25  # numbers that are brought to a device at a time
+LARGEST = 2048  # targets, or padded tokens, of a batch that is only evaluated
+PIECE = 1 << 25  # numbers that are copied to a device at a time
 HELD = 0.4  # share of a GPU's free memory that states may take
 
 
 @dataclass(frozen=True)
 class Laid:
-    """What one text has to label: `tokens` of any span, and spans [start, end) in these, once per slot."""
+    """The targets of one text: the `tokens` of all spans, and the spans [start, end) in these tokens, for each slot."""
 
     text: int
     tokens: Int[np.ndarray, "token"]
@@ -40,10 +40,10 @@ class Laid:
 
 @dataclass(frozen=True)
 class Items:
-    """All targets of a task in some texts. `edges` are by the words of their text, whose number is in `texts`; `labels`
-    has a row each.
+    """All targets of a task in some texts. `edges` are given in words of their text, whose number is in `texts`;
+    `labels` has one row per target.
 
-    A label that is in `edges` and not in `names` has no column: nothing could have been learned of it.
+    A label that is in `edges` but not in `names` has no column, because the probe could not learn it.
     """
 
     names: tuple[str, ...]
@@ -82,7 +82,7 @@ class Items:
         )
 
     def some(self, chosen: Int[np.ndarray, "some"]) -> Items:
-        """Some of the targets, by their numbers, which must ascend."""
+        """Some of the targets, by their numbers in ascending order."""
         return Items(self.names, tuple(self.edges[n] for n in chosen), self.texts[chosen], self.labels[chosen], self.slots, self.sources)
 
     def of_texts(self, texts: Iterable[int]) -> Items:
@@ -128,7 +128,7 @@ def _pieces(text: Encoded) -> dict[int, tuple[int, int]]:
 
 
 class StateRows:
-    """All states as rows of `size` numbers: on the device if they fit there, and else in the mapped file."""
+    """All states as rows of `size` numbers: on the device if they fit there, else in the mapped file."""
 
     def __init__(self, states: HiddenStates, device: torch.device) -> None:
         self.states, self.device = states, device
@@ -147,7 +147,7 @@ class StateRows:
 
 
 def _uploaded(values: np.ndarray, device: torch.device) -> torch.Tensor:
-    """All of a mapped file on a device, a piece at a time, so that it is never in memory as a whole."""
+    """A mapped file on a device, copied piece by piece, so that the whole file is never in memory."""
     uploaded = torch.empty(len(values), dtype=torch.from_numpy(np.zeros(1, values.dtype)).dtype, device=device)
     for start in range(0, len(values), PIECE):
         uploaded[start : start + PIECE] = torch.from_numpy(np.array(values[start : start + PIECE]))
@@ -168,7 +168,7 @@ class Feeder:
         return len(self.items)
 
     def shuffled(self, seed: int, epoch: int, size: int) -> list[list[Laid]]:
-        """The texts in batches of `size`, shuffled by seed and epoch, with like lengths together."""
+        """The texts in batches of `size`, shuffled by seed and epoch, with similar lengths together."""
         drawn = np.random.default_rng((seed, epoch))
         texts = self._texts
         order = drawn.permutation(len(texts))
@@ -186,7 +186,7 @@ class Feeder:
             yield self.batch([batch]).repeated(seeds)
 
     def batch(self, texts: Sequence[Sequence[Laid]]) -> TargetBatch:
-        """Texts as one batch, those of each seed by themselves."""
+        """Texts as one batch, with separate texts for each seed."""
         states, device = self._rows.states, self._rows.device
         wide = max(len(text.tokens) for texts_of_seed in texts for text in texts_of_seed)
         many = max(sum(len(text.targets) for text in texts_of_seed) for texts_of_seed in texts)
@@ -213,7 +213,7 @@ class Feeder:
     def _spans(self, texts: Sequence[Sequence[Laid]], slot: int, wide: int, many: int) -> Spans:
         count = max(len(text.spans[slot]) for texts_of_seed in texts for text in texts_of_seed)
         bounds = np.zeros((len(texts), max(map(len, texts)), count, 2), dtype=np.int64)
-        bounds[..., 1] = wide  # of a span that is padding: it must hold something
+        bounds[..., 1] = wide  # a span that is padding must not be empty
         of = np.zeros((len(texts), many), dtype=np.int64)
         for seed, texts_of_seed in enumerate(texts):
             for place, text in enumerate(texts_of_seed):

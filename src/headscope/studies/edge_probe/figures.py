@@ -1,4 +1,4 @@
-"""Tenney et al.'s figures: in which layers each task is solved, and how beliefs change with layers."""
+"""Tenney et al.'s figures: in which layers each task is solved, and how probabilities change with layers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES = {
 
 
 def named(task: str) -> str:
-    """A task as figures call it."""
+    """The name of a task in figures."""
     return _NAMES.get(task, task)
 
 
@@ -76,8 +76,8 @@ def _doubtful(row: dict[str, Any]) -> bool:
 
 
 def _dot(axes: Axes, row: dict[str, Any], value: str, low: str, high: str, y: float, number: int, doubtful: bool = False) -> None:
-    """A point with its interval; one that lies outside is an arrow at the edge, with its value; one that means
-    nothing is an open grey point without an interval.
+    """Draw a point with its interval. A point outside the axis is an arrow at the edge, with its value. A point that is
+    not interpretable is open and grey, without an interval.
     """
     colour = grey(0.55) if doubtful else hue(number)
     least, most = axes.get_xlim()
@@ -129,7 +129,7 @@ def layers(results: Results, kind: str | None = None) -> Drawing:
 
 
 def _say(axes: Axes, text: str) -> None:
-    """A line in the upper right corner, above what is drawn."""
+    """Write a line in the upper right corner, above the data."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.22 * (high - low))
     paper = {"facecolor": style().paper, "alpha": 0.85, "pad": 0.6, "linewidth": 0}
@@ -147,7 +147,7 @@ def _bars(axes: Axes, x: Sequence[int], height: Any, low: Any, high: Any, colour
 
 
 def scores(results: Results, kind: str | None = None) -> Drawing:
-    """F1 by layer: with layers 0 to l, with layer l alone where that was tried, and for random labels."""
+    """F1 by layer: with layers 0 to l, with layer l alone if such probes were trained, and for random labels."""
     tasks = list(dict.fromkeys(results["edge_tasks"]["task"]))
     side = min(len(tasks), across(3))
     down = -(-len(tasks) // side)
@@ -181,11 +181,11 @@ def scores(results: Results, kind: str | None = None) -> Drawing:
 
 
 def beliefs(results: Results, chosen: str | None = None, bars: bool = False) -> Drawing:
-    """Figure 3: what is believed of single examples with each layer more. `chosen` is a task, or a task and numbers:
-    `pos/2,5`.
+    """Figure 3: probabilities of labels for single examples as layers are added. `chosen` is a task, or a task and
+    numbers: `pos/2,5`.
 
-    With `bars` as in the paper: the true label and the other label that is believed most over all layers, two bars
-    per layer.
+    With `bars` it is drawn as in the paper: two bars per layer, for the true label and for the other label with the
+    highest mean probability.
     """
     rows = _examples(results, chosen)
     with theme():
@@ -225,7 +225,7 @@ def _believed_bars(axes: Axes, rows: Table) -> None:
 
 
 def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
-    """The examples asked for; by default those of texts to look at, one sentence for several tasks, or one per task."""
+    """The requested examples; by default those of --look, or one sentence for several tasks, or the first ones."""
     rows = list(results["edge_examples"])
     if not rows:
         raise RunError("the study has no examples", "Make it with --examples 8, or name texts to show with --look")
@@ -240,7 +240,7 @@ def _examples(results: Results, chosen: str | None) -> list[dict[str, Any]]:
         return firsts[:SHOWN]
     task, _, numbers = chosen.partition("/")
     if numbers and not all(number.strip().isdecimal() for number in numbers.split(",")):
-        raise RunError(f"{chosen!r} names no examples", "Write a task, or a task and numbers, as in pos/2,5")
+        raise RunError(f"{chosen!r} does not name examples", "Write a task, or a task and numbers, as in pos/2,5")
     wanted = {int(number) for number in numbers.split(",")} if numbers else None
     rows_of_task = [row for row in rows if row["task"] == task and (wanted is None or row["example"] in wanted)]
     if not rows_of_task:

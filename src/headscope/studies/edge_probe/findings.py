@@ -10,7 +10,7 @@ from headscope.results.table import Table, interval
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """The order of tasks, the gain from layers, the control, and examples."""
+    """The order of tasks, the gain from layers, the control, and examples, as sentences."""
     rows = list(tables["edge_tasks"])
     return [*_order(rows), *map(_task, rows), *_control(rows), *_turns(tables)]
 

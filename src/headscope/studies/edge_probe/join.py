@@ -1,4 +1,4 @@
-"""Studies of several corpora as one, so that figures show tasks of different corpora side by side."""
+"""Join studies of several corpora into one, so that figures show tasks of different corpora together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headscope.studies.edge_probe.summary import ordered, summary
 
 
 def joined(studies: Sequence[Results], out: Path | None = None, overwrite: bool = False) -> Results:
-    """The tables of all studies, one below the other, tasks in the order of their layers; written to `out` if given."""
+    """The tables of all studies, concatenated, with tasks in the order of their layers; written to `out` if given."""
     if len(studies) < 2:
         raise RunError("only one study was named, and joining needs two", "Name two or more")
     for study in studies:
@@ -46,14 +46,14 @@ def joined(studies: Sequence[Results], out: Path | None = None, overwrite: bool 
 
 
 def _stacked(tables: Sequence[Table], signature: str) -> Table:
-    """Tables one below the other; one without rows may lack columns."""
+    """The concatenated tables; a table without rows may lack columns."""
     filled = [table.arrow for table in tables if len(table)] or [tables[0].arrow]
     whole = pa.concat_tables([arrow.replace_schema_metadata(None) for arrow in filled], promote_options="permissive")
     return Table(whole.replace_schema_metadata({"signature": signature}))
 
 
 def _signature(studies: Sequence[Results]) -> str:
-    """What was joined: each study's corpus, and one hash of all."""
+    """The signature: each study's corpus, and one hash of all."""
     parts = [part for study in studies for part in study.signature.split("|")]
     corpora = dict.fromkeys(part for part in parts if part.startswith("corpus:"))
     model = next(part for part in parts if part.startswith("model:"))

@@ -1,8 +1,8 @@
 """A linear baseline for the probes of a task: one logistic regression per label on the mean state of each span, in one
 layer.
 
-A probe that sees the layer can do all that the regression does. Where it scores less, it was trained too shortly or
-on too little.
+A probe that sees the layer can learn whatever the regression learns. If it scores less, it was trained too briefly or
+on too few texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)  # of half the squared weights, for vectors of standard deviation 1
 STEPS = 50  # of L-BFGS for each penalty, at most; more change F1 by less than .001
-LEAST = 1e-5  # decrease of the mean loss that a step has to bring
+LEAST = 1e-5  # least decrease of the mean loss per step
 TEXTS = 256  # whose states are taken at a time
 
 
@@ -32,8 +32,7 @@ def linear_counts(
     counted: Bool[np.ndarray, "label"],
     units: Int[np.ndarray, "target"],
 ) -> Float64[np.ndarray, "unit 3"]:
-    """Right, wrong and missed labels of the baseline in each unit of the part `dev`, as `scoring.counts` has them for
-    probes.
+    """Right, wrong and missed labels of the baseline in each unit of the part `dev`, in the format that probes have.
 
     Weights are fitted to the part `train`. The penalty decreases until the cross-entropy of the part `held` rises.
     """

@@ -1,13 +1,12 @@
-"""The probe of Tenney et al., many at once (METHODS §8.1).
+"""The probe of Tenney et al. (2019), many probes at once.
 
-A scalar mix; each token projected to `hidden` numbers, by its own matrix for the first and for the second span; a span
-pooled by weights that its tokens get from a scorer, softmax within the span; then a layer with tanh and layer norm,
-dropout, and one logit per label.
+The layers are mixed by scalar weights. Each token is projected to `hidden` numbers, with separate matrices for the
+first and the second span. A span is the mean of its tokens, weighted by a softmax over scores. A layer with tanh and
+layer norm, dropout, and one logit per label follow.
 
-All parameters have two axes in front, [seed, probe]. No number of one probe enters another one: training them
-together is training each alone. What is linear is moved to where it is cheapest: a span is pooled before it is
-projected, and spans that several targets share are worked out once. The scorer's bias is left out, since a softmax
-does not see it.
+All parameters begin with two axes, [seed, probe]. Probes are independent: training them together equals training each
+alone. Linear steps are reordered to be cheap: a span is pooled before it is projected, and spans that several targets
+share are computed once. The scorer has no bias, because a softmax does not depend on it.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ EPSILON = 1e-5  # of layer norm
 
 
 def cumulative(layers: int) -> Shown:
-    """What cumulative probes see: layer 0 alone, 0 and 1, and so on to all `layers`, layer 0 included."""
+    """The layers that cumulative probes see: layer 0 alone, 0 and 1, and so on to all `layers`, layer 0 included."""
     return [tuple(range(last + 1)) for last in range(layers)]
 
 
 def single(layers: int) -> Shown:
-    """What the probes of single layers see."""
+    """The layers that probes of single layers see."""
     return [(layer,) for layer in range(layers)]
 
 
@@ -47,7 +46,7 @@ def visible(shown: Shown, layers: int) -> Bool[torch.Tensor, "probe layer"]:
 
 
 def shares(numbers: Float[torch.Tensor, "*probes layer"], seen: Bool[torch.Tensor, "probe layer"]) -> Float[torch.Tensor, "*probes layer"]:
-    """s: how much of each layer is in the mix; what a probe does not see is 0."""
+    """s: the share of each layer in the mix; 0 for layers that a probe does not see."""
     return numbers.masked_fill(~seen, -torch.inf).softmax(-1)
 
 
@@ -57,14 +56,14 @@ def mixed(
     scale: Float[torch.Tensor, "seed probe"],
     seen: Bool[torch.Tensor, "probe layer"],
 ) -> Float[torch.Tensor, "seed probe *shape"]:
-    """The mixes of all probes, by one product of matrices."""
+    """The mixed layers of all probes, by one product of matrices."""
     weights = shares(numbers, seen) * scale[..., None]
     return (weights @ states.flatten(2)).view(*weights.shape[:2], *states.shape[2:])
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Spans of a batch by the tokens they hold, and the spans of each target, all texts in a row."""
+    """The tokens of each span of a batch, and the span of each target, counted over all texts."""
 
     held: Bool[torch.Tensor, "seed text span token"]
     of: Int[torch.Tensor, "seed target"]
@@ -72,7 +71,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class TargetBatch:
-    """States of texts, a batch per seed, and the targets in them; `real` says which targets are no padding."""
+    """States of texts, a batch per seed, and the targets in them; `real` says which targets are not padding."""
 
     states: Float[torch.Tensor, "seed layer text token d"]
     slots: tuple[Spans, ...]
@@ -92,7 +91,7 @@ class TargetBatch:
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides a probe's size: layers (with layer 0), their width, spans per target, labels, its own width."""
+    """The size of a probe: layers (with layer 0), their width, spans per target, labels, and the probe's width."""
 
     layers: int
     size: int
@@ -102,7 +101,7 @@ class Shape:
 
 
 class Probes:
-    """Probes with parameters [seed, probe, ...]; those of one seed begin alike and differ only in what they see."""
+    """Probes with parameters [seed, probe, ...]; those of one seed start equal and differ only in their layers."""
 
     def __init__(self, shape: Shape, shown: Shown, seeds: list[int], device: torch.device, dtype: torch.dtype = torch.float32) -> None:
         self.shape, self.seeds = shape, seeds
@@ -116,7 +115,7 @@ class Probes:
     def __call__(
         self, batch: TargetBatch, kept: Float[torch.Tensor, "seed target hidden"] | None = None
     ) -> Float[torch.Tensor, "seed probe target label"]:
-        """The logits of a batch. `kept` is what dropout leaves, scaled; all probes of a seed get the same."""
+        """The logits of a batch. `kept` is the scaled mask of dropout, equal for all probes of a seed."""
         p = self.parameters
         states = mixed(batch.states, p["mix"], p["scale"], self.seen)
         inner = p["inner_bias"][:, :, None]
@@ -138,14 +137,14 @@ class Probes:
         return part
 
     def put(self, chosen: Int[torch.Tensor, "some"], part: Probes) -> None:
-        """Give some of the probes the parameters that their copies have now."""
+        """Give some of the probes the current parameters of their copies."""
         with torch.no_grad():
             for name, value in self.parameters.items():
                 value[:, chosen] = part.parameters[name]
 
     @property
     def weights(self) -> Float[torch.Tensor, "seed probe layer"]:
-        """How much of each layer is in each probe's mix."""
+        """The share of each layer in each probe's mix."""
         return shares(self.parameters["mix"].detach(), self.seen)
 
 
@@ -155,7 +154,7 @@ def _twice(
     bias: Float[torch.Tensor, "seed probe 1 hidden"],
     second: Float[torch.Tensor, "seed probe hidden hidden"],
 ) -> Float[torch.Tensor, "seed probe span hidden"]:
-    """Rows through two linear layers, whose matrices are multiplied first where there are more rows than that costs."""
+    """Rows through two linear layers, whose matrices are multiplied first if that is cheaper."""
     if rows.shape[2] > first.shape[2]:
         return rows @ (first @ second) + bias @ second
     return (rows @ first + bias) @ second
@@ -182,7 +181,7 @@ def _taken(
 
 
 def _initial(shape: Shape, generator: torch.Generator) -> dict[str, torch.Tensor]:
-    """The parameters of one probe at the start: torch's usual draw for linear layers, all layers alike in the mix."""
+    """The initial parameters of one probe: torch's default for linear layers, and equal shares of all layers."""
 
     def drawn(*size: int, inputs: int) -> torch.Tensor:
         return (2 * torch.rand(size, generator=generator) - 1) / math.sqrt(inputs)

@@ -1,4 +1,4 @@
-"""The texts that probes are trained on, chosen by and scored on, with what there is to label in them."""
+"""The texts that probes are trained, selected and scored on, with their targets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from headscope.studies.edge_probe.spec import EdgeSpec
 from headscope.studies.edge_probe.tasks import Choices, inside, targets, tasks_in
 from headscope.studies.picking import picked
 
-SEEN = 200  # documents that are looked at for tasks
+SEEN = 200  # documents that are searched for tasks
 Read = tuple[Encoded, dict[str, list[Edge]]]
 
 
 @dataclass(frozen=True)
 class Texts:
-    """All texts: those to train on first, then those that decide when training is best, to be scored on, to be
-    shown. `edges` has for each text what there is to label in it, task by task, by its words.
+    """All texts: those to train on, then those for early stopping, those to score on, and those to show. `edges` has
+    the targets of each text by task, in words of the text.
     """
 
     texts: Sequence[Encoded]
@@ -39,7 +39,7 @@ class Texts:
 
 
 def found_tasks(corpus: Corpus, choices: Choices, wanted: Sequence[str] | None, name: str) -> tuple[str, ...]:
-    """The tasks wanted, or all that a corpus has; an error for one that it has not."""
+    """The requested tasks, or all that a corpus has; an error if it lacks a requested one."""
     if wanted is not None:
         missing = {*wanted}
         for document in corpus:
@@ -47,7 +47,7 @@ def found_tasks(corpus: Corpus, choices: Choices, wanted: Sequence[str] | None, 
             if not missing:
                 return tuple(wanted)
         has = tasks_in(islice(iter(corpus), SEEN), choices)
-        remedy = f"It has {', '.join(has)}" if has else "It is annotated for none: see docs/edge-probing.md"
+        remedy = f"It has {', '.join(has)}" if has else "It is annotated for no task: see docs/edge-probing.md"
         raise RunError(f"{name} has nothing to label for {', '.join(sorted(missing))}", remedy)
     tasks = tuple(tasks_in(islice(iter(corpus), SEEN), choices))
     if not tasks:
@@ -58,7 +58,7 @@ def found_tasks(corpus: Corpus, choices: Choices, wanted: Sequence[str] | None, 
 
 
 def gather(spec: EdgeSpec, model: Model, corpus: Corpus, dev: Corpus | None, look: Corpus | None) -> Texts:
-    """Texts and targets of all corpora; what is skipped is counted."""
+    """Texts and targets of all corpora, and the counts of what is skipped."""
     counts = Counts()
     train = list(_read(spec, model, corpus, spec.limit, counts, spec.corpus))
     if dev is not None:
@@ -86,13 +86,13 @@ def _divided(texts: list[Read], share: float, key: str) -> tuple[list[Read], lis
 
 
 def _some(texts: list[Read], limit: int | None, seed: int) -> list[Read]:
-    """So many of the texts, drawn by their names."""
+    """At most `limit` of the texts, drawn by name."""
     chosen = {text.id for text in picked((text for text, _ in texts), limit, seed=seed)}
     return [pair for pair in texts if pair[0].id in chosen]
 
 
 def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
-    """The numbers of about a share of the texts: whole documents by name; of a single document some texts."""
+    """The numbers of about a share of the texts: whole documents by name; if there is one document, single texts."""
     names = {text.document for text in texts}
     unit = [text.document if len(names) > 1 else text.id for text in texts]
     if len(set(unit)) < 2:
@@ -109,14 +109,14 @@ def apart(texts: Sequence[Encoded], share: float, key: str) -> set[int]:
 
 
 def _inside(edges: Sequence[Edge], positions: Sequence[int]) -> list[Edge]:
-    """`inside` for edges sorted by start: of a long document only those that begin in the text are tried."""
+    """`inside` for edges sorted by start: only those that begin in the text are checked."""
     start = bisect_left(edges, positions[0], key=lambda edge: edge.first[0])
     stop = bisect_right(edges, positions[-1], key=lambda edge: edge.first[0])
     return inside(edges[start:stop], positions)
 
 
 def _read(spec: EdgeSpec, model: Model, corpus: Corpus, limit: int | None, counts: Counts, named: Sequence[str]) -> Iterator[Read]:
-    """Texts that have something to label, with what it is."""
+    """Texts that have targets, with these targets."""
     encoder = Encoder(
         model.tokenizer,
         unit=spec.unit or "sentence",

@@ -1,4 +1,4 @@
-"""What a study by edge probing is to do, as data."""
+"""The settings of a study by edge probing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from headscope.studies.edge_probe.training import EdgeRecipe
 
 Tags = Literal["auto", "upos", "xpos"]
-# Tasks for which the paper's code checks its probes ten times as often, and which end sooner.
+# Tasks for which the paper's code checks its probes ten times as often, and trains for fewer steps.
 SMALL = ("spr", "relations", "dpr")
-# What the presets decide. The paper trains slowly and for long, and chooses the best state of a probe on what it is
-# scored on.
+# The settings of each preset. The paper trains slowly and for long, and selects the best state of a probe on the texts
+# that it is scored on.
 _PRESETS: Mapping[str, Mapping[str, Any]] = {
     "recommended": {"rate": 2e-3, "mix_rate": 10.0, "batch": 16, "checks": 10, "select": "held_out"},
     "reference": {
@@ -29,11 +29,11 @@ _PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class EdgeSpec(HiddenStatesSpec):
-    """The settings of a study by edge probing. A field left at None is decided by the preset or the corpus; `resolved`
+    """The settings of a study by edge probing. A field that is None depends on the preset or the corpus; `resolved`
     fills it in.
 
-    `dev` is what probes are scored on; without it, a share `test` of the documents. `look` is a corpus whose targets
-    are shown one by one.
+    Probes are scored on `dev`, or without it on a share `test` of the documents. `look` is a corpus whose targets are
+    shown one by one.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
@@ -58,10 +58,10 @@ class EdgeSpec(HiddenStatesSpec):
     )
     tags: Tags = Field("auto", description="pos: upos, xpos, or auto (upos if there is any)")
     subtypes: bool = Field(True, description="deps: keep subtypes, such as nsubj:pass, as separate labels")
-    apart: int | None = Field(0, ge=-1, description="coref: sentences between the two mentions of a pair at most; -1: any number")
+    apart: int | None = Field(0, ge=-1, description="coref: most sentences between the two mentions of a pair; -1: any number")
     singletons: bool = Field(False, description="coref: include entities that are mentioned once")
     unit: Literal["sentence", "document"] | None = Field(
-        None, description="unit of text: sentence or document [default: sentence, document if --apart]"
+        None, description="unit of text: sentence or document [default: sentence; document with --apart]"
     )
     max_length: int = Field(
         128, ge=8, description="longest text, in tokens; longer sentences are skipped, longer documents cut into windows"
@@ -81,11 +81,9 @@ class EdgeSpec(HiddenStatesSpec):
     hidden: int = Field(256, ge=1, description="width of a probe")
     rate: float | None = Field(None, gt=0, description="learning rate [default: 0.002]")
     mix_rate: float | None = Field(None, gt=0)
-    batch: int | None = Field(None, ge=1, description="texts of a training step [default: 16]")
+    batch: int | None = Field(None, ge=1, description="texts per training step [default: 16]")
     dropout: float = Field(0.3, ge=0, lt=1)
-    checks: int | None = Field(
-        None, ge=1, description="checks at most: one per epoch, or per 25 steps if an epoch is shorter [default: 10]"
-    )
+    checks: int | None = Field(None, ge=1, description="most checks: one per epoch, or per 25 steps if an epoch is shorter [default: 10]")
     examples: int = Field(8, ge=0, description="examples to show per task, whose decision changes between layers")
     searched: int = Field(1000, ge=0)
     cache_dtype: DType = "float16"
@@ -103,7 +101,7 @@ class EdgeSpec(HiddenStatesSpec):
 
     @property
     def choices(self) -> Choices:
-        """How targets are made."""
+        """How targets are derived from the annotation."""
         from headscope.studies.edge_probe.tasks import Choices
 
         return Choices(self.tags, self.subtypes, self.apart, self.singletons)
@@ -120,6 +118,6 @@ class EdgeSpec(HiddenStatesSpec):
         return EdgeRecipe(**settings, dropout=self.dropout)
 
     def resolved(self, tasks: tuple[str, ...]) -> EdgeSpec:
-        """The settings with nothing left open but what the recipe of each task decides."""
+        """The complete settings, except for what the recipe of each task decides."""
         unit = self.unit or ("sentence" if self.apart == 0 else "document")
         return self.model_copy(update={"tasks": tasks, "unit": unit, "select": self.select or _PRESETS[self.preset]["select"]})

@@ -1,4 +1,4 @@
-"""A study by edge probing in one table, tasks by layer, beside what Tenney et al. published for BERT-base."""
+"""A study by edge probing in one table, tasks by layer, with what Tenney et al. published for BERT-base."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headscope.results.table import Table, interval
 from headscope.stats.layers import centre_of_gravity, differential_divergence, divergence_from_even, expected_layer, trouble
 from headscope.studies.edge_probe.task_results import TaskResults, over_seeds
 
-# F1 of layer 0 and of all layers, expected layer, K; METHODS §8.3. Centres of gravity and their K are known for some.
+# F1 of layer 0 and of all layers, expected layer, K. Centres of gravity and their K are known for some tasks.
 PUBLISHED: Mapping[str, tuple[float, float, float, float]] = {
     "pos": (0.884, 0.965, 1.76, 1.72),
     "constituents": (0.752, 0.872, 2.38, 1.26),
@@ -34,24 +34,24 @@ CENTRES: Mapping[str, tuple[float, float]] = {
 
 
 def task_table(every: Sequence[TaskResults]) -> Table:
-    """`edge_tasks`: all that is known of each task, the lowest expected layer first; tasks without one last."""
+    """`edge_tasks`: all numbers of each task, the lowest expected layer first; tasks without one last."""
     rows = [_row(results) for results in every]
     return ordered(Table.from_rows(rows))
 
 
 def ordered(tasks: Table) -> Table:
-    """Tasks in order of their layers."""
+    """Tasks in the order of their expected layers."""
     layers = tasks["expected_layer"]
     return Table(tasks.arrow.take(sorted(range(len(layers)), key=lambda place: (math.isnan(layers[place]), layers[place]))))
 
 
 def summary(tasks: Table) -> Table:
-    """`summary`: the columns of `edge_tasks` that a reader wants first."""
+    """`summary`: the main columns of `edge_tasks`."""
     return Table(tasks.arrow.select([name for name in COLUMNS if name in tasks.columns]))
 
 
 def notes(every: Sequence[TaskResults]) -> list[str]:
-    """What a reader should know before trusting an expected layer."""
+    """Notes that a reader needs before trusting an expected layer."""
     lines = [f"{results.task.name}: {why}" for results in every if (why := doubt(results)) is not None]
     single = [results.task.name for results in every if len(results.task.documents) < 2]
     if single:
@@ -68,7 +68,7 @@ def gain(results: TaskResults) -> tuple[float, float, float]:
 
 
 def doubt(results: TaskResults) -> str | None:
-    """Why the expected layer of a task is not interpretable, in words; None if it is."""
+    """Why the expected layer of a task is not interpretable, in words; None if it is interpretable."""
     value, low, high = gain(results)
     if (why := trouble(results.curve, results.negatives)) is not None or not low <= 0:
         return why
@@ -77,7 +77,7 @@ def doubt(results: TaskResults) -> str | None:
 
 def linear_warnings(scores: Table) -> list[str]:
     """One warning per task in which the linear baseline of a layer beats a probe that sees the layer: the interval
-    of the difference is below 0 or, where it has no interval, the difference is at least half a point.
+    of the difference is below 0 or, if there is no interval, the difference is at least half a point.
     """
     beaten: dict[str, list[dict[str, Any]]] = {}
     for row in scores:

@@ -1,4 +1,4 @@
-"""Tables of a study by edge probing, and the examples whose decision turns between layers (Figure 3)."""
+"""Tables of a study by edge probing, and the examples whose decision changes between layers (Figure 3)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from headscope.studies.edge_probe.task_results import TaskResults, over_seeds
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
 
-SHOWN, WORTH = 4, 0.1  # labels of an example that are shown, and the least belief that another than the true ones must have had
+SHOWN, WORTH = 4, 0.1  # labels shown per example, and the least probability of a label that is shown although it is not true
 AROUND = 10  # words shown before and after spans
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A decision that turns: `before` is ahead at layer `first` and `after` at layer `last`, both by `margin` or more.
+    """A decision that changes: `before` leads at layer `first` and `after` at layer `last`, both by `margin` or more.
 
-    Where a target may have several labels, a label is set against its absence: `before` or `after` is then "not" it.
+    If a target can have several labels, a label is compared with its absence: `before` or `after` is then "not ...".
     """
 
     margin: float
@@ -36,7 +36,7 @@ class Turn:
 
 
 def turn(beliefs: Float[np.ndarray, "layer label"], names: Sequence[str], several: bool = False) -> Turn:
-    """The clearest turn of a decision from one layer to a later one; a margin of 0 or less says that it never turns."""
+    """The clearest change of a decision from one layer to a later one; there is none if the margin is 0 or less."""
     belief = np.asarray(beliefs, dtype=np.float64)
     if several:
         lead: Float64[np.ndarray, "layer choice"] = np.concatenate([belief - 0.5, 0.5 - belief], axis=1)
@@ -55,7 +55,7 @@ def turn(beliefs: Float[np.ndarray, "layer label"], names: Sequence[str], severa
 
 
 def verdict(turned: Turn, gold: Sequence[str], several: bool = False) -> str:
-    """What the turn was for: `corrected`, `spoiled`, or `changed` from one wrong label to another."""
+    """The effect of the change: `corrected`, `spoiled`, or `changed` from one wrong label to another."""
     if several:
         right = [(name in gold) if not name.startswith("not ") else (name[4:] not in gold) for name in (turned.before, turned.after)]
     else:
@@ -64,7 +64,7 @@ def verdict(turned: Turn, gold: Sequence[str], several: bool = False) -> str:
 
 
 def settled(beliefs: Float[np.ndarray, "layer label"], several: bool = False) -> int:
-    """The layer from which on the decision stays what it is in the end."""
+    """The layer from which the decision equals the final one."""
     decided = (beliefs >= 0.5) if several else beliefs.argmax(1)[:, None]
     same = (decided == decided[-1]).all(1)
     return int(len(same) - np.argmin(same[::-1])) if not same.all() else 0
@@ -73,7 +73,7 @@ def settled(beliefs: Float[np.ndarray, "layer label"], several: bool = False) ->
 def shown_labels(
     beliefs: Float[np.ndarray, "layer label"], gold: Bool[np.ndarray, "label"], turned: Turn, names: Sequence[str]
 ) -> list[int]:
-    """The labels worth showing: those of the turn, the true ones, and those that are ever believed most."""
+    """The labels to show: those of the change, the true ones, and those with the highest probabilities in any layer."""
     labels = [name.removeprefix("not ") if name not in names else name for name in (turned.before, turned.after)]
     wanted = [names.index(name) for name in labels if name in names]
     wanted += np.flatnonzero(gold).tolist()
@@ -83,7 +83,7 @@ def shown_labels(
 
 
 def marked(text: Encoded, edge: Edge) -> str:
-    """The words around the spans of a target, spans in brackets; those of a pair are numbered."""
+    """The words around the spans of a target, with the spans in brackets; the spans of a pair are numbered."""
     spans = [edge.first] if edge.second is None else [edge.first, edge.second]
     near = {place for start, end in spans for place in range(start - AROUND, end + AROUND) if 0 <= place < len(text.words)}
     words = []
@@ -98,8 +98,8 @@ def marked(text: Encoded, edge: Edge) -> str:
 
 
 def score_table(every: Sequence[TaskResults]) -> Table:
-    """`edge_scores`: each probe's score; what its layer adds; the scores of the control and of the linear baseline
-    in its (last) layer, and the differences from them.
+    """`edge_scores`: each probe's score; what its layer adds; the scores of the control and of the linear baseline in
+    its last layer, and the differences from them.
     """
     rows: list[dict[str, Any]] = []
     for results in every:
@@ -143,7 +143,7 @@ def score_table(every: Sequence[TaskResults]) -> Table:
 
 
 def mix_table(every: Sequence[TaskResults]) -> Table:
-    """`edge_mix`: how much of each layer is in the mix of the probe that sees all; intervals are over seeds alone."""
+    """`edge_mix`: the share of each layer in the mix of the probe that sees all; intervals are over seeds alone."""
     rows = []
     for results in every:
         low, high = over_seeds(results, results.weights)
@@ -153,7 +153,7 @@ def mix_table(every: Sequence[TaskResults]) -> Table:
 
 
 def seed_table(every: Sequence[TaskResults]) -> Table:
-    """`edge_seeds`: the same statistics for the probes of each seed, so that one sees how much they vary."""
+    """`edge_seeds`: the statistics of a task for each seed separately, which show how much they vary."""
     rows = []
     for results in every:
         for number, seed in enumerate(results.seeds):
@@ -175,8 +175,8 @@ def seed_table(every: Sequence[TaskResults]) -> Table:
 
 
 def example_tables(every: Sequence[TaskResults], examples: int) -> tuple[Table, Table]:
-    """`edge_examples`: targets whose decision turns most clearly, and those of texts to be shown; `edge_beliefs`:
-    what is believed of them with each layer more, mean over seeds.
+    """`edge_examples`: targets whose decision changes most clearly, and those of the texts to show. `edge_beliefs`: the
+    probabilities of their labels as layers are added, means over seeds.
     """
     rows: list[dict[str, Any]] = []
     beliefs: list[dict[str, Any]] = []
@@ -195,7 +195,7 @@ def example_tables(every: Sequence[TaskResults], examples: int) -> tuple[Table, 
 
 
 def _sentence(every: Sequence[TaskResults], turns: Sequence[Sequence[Turn]]) -> int | None:
-    """The text in which decisions of the most tasks turn, most clearly if several do; None if none has two."""
+    """The text in which the decisions of the most tasks change, the clearest of equal ones; None if it has only one."""
     margins: dict[int, dict[int, float]] = {}
     for task, (results, turned) in enumerate(zip(every, turns, strict=True)):
         for text, turn_of_target in zip(results.task.shown.texts, turned, strict=True):
@@ -207,8 +207,8 @@ def _sentence(every: Sequence[TaskResults], turns: Sequence[Sequence[Turn]]) -> 
 
 
 def _chosen(results: TaskResults, turns: Sequence[Turn], sentence: int | None, examples: int) -> list[tuple[int, str]]:
-    """The targets to tell of: those of texts that are to be shown (`given`), the clearest one of the sentence that
-    is shown for several tasks (`sentence`), and of the others those that turn most clearly (`found`).
+    """The targets to show: those of the texts to show (`given`), the clearest one of the sentence that is shown for
+    several tasks (`sentence`), and the others with the clearest changes (`found`).
     """
     task = results.task
     turning = sorted((place for place, turned in enumerate(turns) if turned.margin > 0), key=lambda place: (-turns[place].margin, place))

@@ -1,4 +1,4 @@
-"""One task of a study: its targets, its probes trained, what they decide and believe."""
+"""One task of a study: its targets, the training of its probes, their decisions and probabilities."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from headscope.studies.edge_probe.training import Tell
 
-CONTROL_SEED = 0  # of random labels: the same for all seeds of probes, so that these differ by the probes alone
+CONTROL_SEED = 0  # of random labels: the same for all seeds of probes, so that seeds differ only in the probes
 
 
 class Task:
@@ -52,7 +52,7 @@ class Task:
         self.several = bool((self.labelled("train") != 1).any()) or len(self.labels) < 2
 
     def _searched(self, everything: Items) -> Int[np.ndarray, "target"]:
-        """The targets that are searched for turns: some of those that probes are scored on, drawn by their places."""
+        """The targets that are searched for changes: some of the scored ones, drawn by text and place."""
         scored = np.flatnonzero(np.isin(everything.texts, self.texts.dev))
         if len(scored) <= self.spec.searched:
             return scored
@@ -67,7 +67,7 @@ class Task:
 
     @property
     def variants(self) -> int:
-        """The true labels, and those of a control."""
+        """The number of label sets: the true labels, and those of a control if requested."""
         return 1 + self.spec.control
 
     @property
@@ -82,14 +82,14 @@ class Task:
         return list(dict.fromkeys(self.texts.texts[number].document for number in self.parts["dev"].texts))
 
     def _units(self, part: str) -> Int[np.ndarray, "target"]:
-        """The document of each target, by its number; for what only has to be summed, all the same."""
+        """The number of each target's document; 0 for all targets of a part that is only summed."""
         if part != "dev":
             return np.zeros(len(self.parts[part]), dtype=np.int64)
         place = {name: number for number, name in enumerate(self.documents)}
         return np.array([place[self.texts.texts[number].document] for number in self.parts["dev"].texts], dtype=np.int64)
 
     def _feeder(self, rows: StateRows, part: Items) -> Feeder:
-        """The targets of a part with their states, their labels, and those of a control."""
+        """The targets of a part with their states, their labels, and the labels of a control."""
         variants = [part.labels]
         if self.spec.control:
             control = Control(self.parts["train"].edges, CONTROL_SEED)
@@ -99,7 +99,7 @@ class Task:
         return Feeder(rows, part, variants, torch.float32)
 
     def cost(self, size: int) -> float:
-        """Multiplications of training the probes of one seed on states of so many numbers, if none stops early."""
+        """Multiplications of training the probes of one seed on states of `size` numbers, if none stops early."""
         probes, width = len(self.kinds) * self.variants, self.spec.hidden
         recipe, texts = self.spec.recipe(self.name), len(set(self.parts["train"].texts))
         epochs = recipe.checks * steps_between(texts, recipe) * recipe.batch / texts
@@ -108,7 +108,7 @@ class Task:
         return 3 * epochs * probes * (len(self.parts["train"]) * each_target + tokens * size * (self.layers + 2 * self.slots))
 
     def run(self, rows: StateRows, seeds: Sequence[int], tell: Tell | None = None) -> StateColumns:
-        """The probes of some seeds, trained and tried."""
+        """The results of the probes of some seeds, trained and tested."""
         shown = [*cumulative(self.layers), *(single(self.layers) if self.spec.single else [])]
         probes = Probes(
             Shape(self.layers, rows.states.size, self.slots, len(self.labels), self.spec.hidden),
@@ -139,18 +139,17 @@ class Task:
         return kept
 
     def _beliefs(self, rows: StateRows, probes: Probes) -> np.ndarray:
-        """What the cumulative probes of the true labels believe of the targets that are searched or shown."""
+        """The probabilities by the cumulative probes of the true labels, for the targets that are searched or shown."""
         if not len(self.shown):
             return np.zeros((len(probes.seeds), self.layers, 0, len(self.labels)))
         return beliefs(probes, Feeder(rows, self.shown, [self.shown.labels] * self.variants, torch.float32))[:, : self.layers]
 
 
 class Control:
-    """Random labels, with the frequencies that label sets have in the edges given: those that a probe is trained on.
+    """Random labels, with the frequencies of label sets in the given edges, those that a probe is trained on.
 
-    The type of an edge is the last word of its first span, without regard to case, which not every model sees. Its
-    labels depend on the type, the task and the seed, and on nothing else: not on the order of edges, nor on the
-    words around.
+    The type of an edge is the last word of its first span, ignoring case, because not every model sees case. Its
+    labels depend only on the type, the task and the seed, not on the order of edges or on other words.
     """
 
     def __init__(self, edges: Iterable[Edge], seed: int = 0) -> None:
@@ -160,14 +159,14 @@ class Control:
         self._seed = seed
 
     def labels(self, task: str, form: str) -> tuple[str, ...]:
-        """The labels of a word type; none where there were no edges to draw from."""
+        """The labels of a word type; none if there were no edges to draw from."""
         if not self._labels:
             return ()
         number = hash64(f"{self._seed}\n{task}\n{form.casefold()}")
         return self._labels[bisect_right(self._ends, number % self._ends[-1])]
 
     def relabelled(self, edges: Iterable[Edge], words: Sequence[Word]) -> list[Edge]:
-        """The same spans with random labels; `words` are those that the edges count."""
+        """The same spans with random labels; `words` are the words that the spans refer to."""
         return [replace(edge, labels=self.labels(edge.task, words[edge.first[1] - 1].form)) for edge in edges]
 
 
@@ -179,7 +178,7 @@ def counts(
     counted: Bool[np.ndarray, "label"],
     units: Int[np.ndarray, "target"],
 ) -> Float64[np.ndarray, "seed probe unit 3"]:
-    """True positives, false positives and misses of labels, summed over the targets of each unit."""
+    """True positives, false positives and false negatives of labels, summed over the targets of each unit."""
     seen = probes.seen
     which = torch.from_numpy(counted).to(seen.device)
     place = torch.from_numpy(units).to(seen.device)
@@ -194,7 +193,7 @@ def counts(
 
 
 def f1(sums: Float64[np.ndarray, "*system 3"]) -> Float64[np.ndarray, "*system"]:
-    """Micro-averaged F1 of sums of decisions; 0 where nothing is found and nothing is there, as in the paper's code."""
+    """Micro-averaged F1 of sums of decisions; 0 without any true or predicted label, as in the paper's code."""
     right, wrong, missed = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     whole = 2 * right + wrong + missed
     score: Float64[np.ndarray, "*system"] = np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1), 0.0)[()]
@@ -203,7 +202,7 @@ def f1(sums: Float64[np.ndarray, "*system 3"]) -> Float64[np.ndarray, "*system"]
 
 @torch.no_grad()
 def beliefs(probes: Probes, feeder: Feeder) -> Float32[np.ndarray, "seed probe target label"]:
-    """How likely each probe holds each label to be for each target."""
+    """The probability of each label for each target by each probe."""
     believed = np.zeros((len(probes.seeds), len(probes.seen), len(feeder), len(feeder.items.names)), dtype=np.float32)
     for batch in feeder.steady(len(probes.seeds)):
         believed[:, :, batch.targets[0].cpu().numpy()] = probes(batch).sigmoid().float().cpu().numpy()

@@ -1,4 +1,4 @@
-"""What the probes of one task decided and believed, of all seeds, and how much of it could be chance."""
+"""The decisions and probabilities of the probes of one task for all seeds, with intervals."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Interval = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class TaskResults:
-    """What the probes of one task decided. Intervals draw documents and seeds again; where there is one document, or
-    no seed to draw, they are of what there is more of.
+    """The decisions of the probes of one task. Intervals resample documents and seeds; with one document they resample
+    seeds alone, and with one seed documents alone.
     """
 
     task: Task
@@ -40,7 +40,7 @@ class TaskResults:
 
     @classmethod
     def of(cls, task: Task, kept: StateColumns) -> TaskResults:
-        """From what was kept of a task."""
+        """The results of a task, from its saved state."""
         names = ("counts", "mix", "steps", "beliefs", "linear")
         counts, mix, steps, beliefs, linear = (kept.numbers(f"{name}/{task.name}") for name in names)
         seeds = [int(seed) for seed in kept.numbers(f"seed/{task.name}")]
@@ -53,7 +53,7 @@ class TaskResults:
 
     @cached_property
     def each(self) -> Float64[np.ndarray, "seed variant probe"]:
-        """The score of every probe."""
+        """The score of every probe, for each seed."""
         return f1(self.counts.sum(3))
 
     @cached_property
@@ -69,7 +69,7 @@ class TaskResults:
 
     @cached_property
     def drawn(self) -> Float64[np.ndarray, "replicate variant probe"]:
-        """The same where documents and seeds are drawn again."""
+        """The scores in each replicate of documents and seeds."""
         sums = np.tensordot(self._document_weights, self.counts, axes=([0], [3]))
         scores = f1(sums)  # replicate, seed, variant, probe
         drawn: Float64[np.ndarray, "replicate variant probe"] = scores[np.arange(self.replicates)[:, None], self.drawn_seeds].mean(1)
@@ -87,23 +87,23 @@ class TaskResults:
 
     @cached_property
     def linear_drawn(self) -> Float64[np.ndarray, "replicate layer"]:
-        """The same where documents are drawn again."""
+        """The scores of the linear baseline in each replicate of documents."""
         return f1(np.tensordot(self._document_weights, self.linear, axes=([0], [1])))
 
     @cached_property
     def support(self) -> Support:
-        """The documents, by what there is to find in them; the seeds where there is one document."""
+        """The documents, by their numbers of true labels; the seeds if there is one document."""
         if len(self.task.documents) > 1:
             return Support.of(self.counts[0, 0, 0, :, [0, 2]].sum(0))
         return Support.alike(len(self.seeds))
 
     def interval(self, value: Float64[np.ndarray, "*shape"], replicates: Float64[np.ndarray, "replicate *shape"]) -> Interval:
-        """Bounds of a value by what was found in replicates."""
+        """The bounds of a value, from its replicates."""
         return interval(value, replicates, self.support)
 
     @property
     def size(self) -> int:
-        """Layers, layer 0 among them."""
+        """The number of layers, including layer 0."""
         return self.task.layers
 
     @cached_property
@@ -113,7 +113,7 @@ class TaskResults:
 
     @property
     def weights(self) -> Float64[np.ndarray, "seed layer"]:
-        """How the probe that sees all layers mixes them, for each seed."""
+        """The mixing weights of the probe that sees all layers, for each seed."""
         return self.mix[:, 0, self.size - 1]
 
 

@@ -1,7 +1,7 @@
-"""The tasks of edge probing: which spans a document gives to label, with which labels, and which labels a score counts.
+"""The tasks of edge probing: the spans of a document to label, their labels, and the labels that count in a score.
 
-As jiant prepared them for Tenney et al. (2019), https://github.com/nyu-mll/jiant/tree/master/probing, where nothing
-else is said.
+Unless stated otherwise, as jiant prepared them for Tenney et al. (2019),
+https://github.com/nyu-mll/jiant/tree/master/probing.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ COREFERENT, APART = "1", "0"
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How targets are made where a corpus leaves a choice.
+    """How targets are derived from the annotation if there is a choice.
 
-    `tags` are the tags of `pos`: `auto` takes UPOS, and XPOS in a document without any. Without `subtypes`,
-    `nsubj:pass` is `nsubj`. `apart` is how many sentences on a pair of mentions may reach: 0 for mentions in one
-    sentence, None for any in the document. With `singletons`, mentions of entities that the document mentions once
-    are paired too; OntoNotes has none.
+    `tags` are the tags of `pos`: `auto` uses UPOS, and XPOS in a document without UPOS. Without `subtypes`,
+    `nsubj:pass` is `nsubj`. `apart` is the largest number of sentences between two mentions: 0 for mentions in one
+    sentence, None for any number. With `singletons`, mentions of entities that the document mentions once are paired
+    as well; OntoNotes has no such mentions.
     """
 
     tags: Tags = "auto"
@@ -39,22 +39,21 @@ class Choices:
 
     def __post_init__(self) -> None:
         if self.tags not in get_args(Tags):
-            raise HeadscopeError(f"unknown tags {self.tags!r}", choose_from(self.tags, get_args(Tags), "Take one of"))
+            raise HeadscopeError(f"unknown tags {self.tags!r}", choose_from(self.tags, get_args(Tags), "Use one of"))
         if self.apart is not None and self.apart < 0:
-            raise HeadscopeError(f"mentions cannot be {self.apart} sentences apart", "Take 0 for one sentence, or more")
+            raise HeadscopeError(f"mentions cannot be {self.apart} sentences apart", "Use 0 for one sentence, or more")
 
 
 DEFAULT = Choices()
 
 
 def targets(document: Document, task: str, choices: Choices = DEFAULT) -> list[Edge]:
-    """What there is to label in a document for a task, in the order of the text; any task named in `Document.edges`
-    will do.
+    """The targets of a task in a document, in the order of the text; `task` may be any that `Document.edges` names.
 
     pos: each word. deps: each word (first) and its head (second), which for a root is the word itself. constituents:
-    each node above the tags, by its category without functions. coref: each pair of mentions, the earlier one first,
-    labelled 1 if they share an entity and else 0. entities: as annotated, or mentions with their types where none
-    are.
+    each node above the tags, labelled with its category without functions. coref: each pair of mentions, the earlier
+    one first, labelled 1 if they share an entity, else 0. entities: as annotated; without annotation, mentions with
+    their types.
     """
     if (derive := _DERIVE.get(task)) is None:
         listed = [edge for edge in document.edges if edge.task == task]
@@ -74,11 +73,10 @@ def tasks_in(documents: Iterable[Document], choices: Choices = DEFAULT) -> dict[
 
 
 def counts_in_score(task: str, label: str) -> bool:
-    """Whether decisions about a label count in the score of a task, as in the paper; all labels do in a task of another
-    name.
+    """Whether decisions about a label count in the score of a task, as in the paper; in other tasks all labels count.
 
-    coref: only that two mentions are coreferent. srl: not the parts of split or referring arguments, C- and R-.
-    relations: not the want of one.
+    coref: only "coreferent" counts. srl: parts of split or referring arguments (C-, R-) do not count. relations: the
+    absence of a relation does not count.
     """
     if task == "coref":
         return label == COREFERENT
@@ -135,7 +133,7 @@ def _constituents(document: Document, choices: Choices) -> Iterator[Edge]:
 
 
 def _phrases(tree: PhraseNode) -> Iterator[PhraseNode]:
-    """The nodes that have nodes below them, from the top to the bottom; not by recursion, since a chain can be long."""
+    """The nodes that have nodes below them, top-down; without recursion, because a chain can be long."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""Training the probes of one task together, each with its own rate, best state and end (METHODS §8.1)."""
+"""Training the probes of one task together, each with a separate learning rate, best state and end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Check = Callable[[], Float64[np.ndarray, "seed probe"]]
     Tell = Callable[[int, int], None]  # steps done, and at most to do
 
-LEAST = 1e-4  # an improvement that counts
+LEAST = 1e-4  # the least improvement that counts
 MIN_STEPS = 25  # between two checks that follow epochs: with few texts an epoch is too short to improve the score
 
 
@@ -31,7 +31,7 @@ class EdgeRecipe:
 
     The rate of a probe is halved after `halve_after` checks without improvement, and its training ends after
     `stop_after` of them, after `checks` checks, or when its rate falls below `least_rate`. The rate of mixing
-    weights is `mix_rate` times as large: they are few and begin alike, and would hardly move in a short training.
+    weights is `mix_rate` times as large: they are few and start equal, and would hardly change in a short training.
     """
 
     rate: float = 1e-3
@@ -47,7 +47,7 @@ class EdgeRecipe:
 
 
 class Adam:
-    """Adam whose rate is each probe's own, and which clips the gradient of each probe by its own norm."""
+    """Adam with a separate learning rate for each probe, and with gradients clipped by the norm of each probe."""
 
     def __init__(self, parameters: Mapping[str, torch.Tensor], clip: float, faster: Mapping[str, float]) -> None:
         """`faster` are factors for the rates of some parameters."""
@@ -56,14 +56,14 @@ class Adam:
         self._step = 0
 
     def keep(self, chosen: Int[torch.Tensor, "some"], parameters: Mapping[str, torch.Tensor]) -> None:
-        """Go on with some of the probes, whose parameters these are."""
+        """Continue with some of the probes, which have these parameters."""
         self._parameters = parameters
         for moments in (self._mean, self._square):
             moments.update({name: value[:, chosen] for name, value in moments.items()})
 
     @torch.no_grad()
     def step(self, rate: Float[torch.Tensor, "seed probe"]) -> None:
-        """Follow the gradients one step, and forget them."""
+        """Take one step along the gradients, and delete them."""
         self._step += 1
         slopes = {name: value.grad for name, value in self._parameters.items() if value.grad is not None}
         norm = torch.stack([slope.reshape(*rate.shape, -1).norm(dim=-1) for slope in slopes.values()]).norm(dim=0)
@@ -82,7 +82,7 @@ class Adam:
 
 @dataclass(frozen=True)
 class TrainedProbes:
-    """Probes as they were at their best check, what they scored then, and after how many steps that was."""
+    """Probes in the state of their best check, with the score and the number of steps at that check."""
 
     probes: Probes
     score: Float64[np.ndarray, "seed probe"]
@@ -139,7 +139,7 @@ def loss(
 
 
 def _batches(feeder: Feeder, seeds: list[int], size: int) -> Iterator[list[list[Laid]]]:
-    """Batches without end, those of each seed in its own order."""
+    """Endless batches, with a separate order for each seed."""
     for epoch in count():
         yield from map(list, zip(*(feeder.shuffled(seed, epoch, size) for seed in seeds), strict=True))
 
@@ -147,7 +147,7 @@ def _batches(feeder: Feeder, seeds: list[int], size: int) -> Iterator[list[list[
 def _kept(
     batch: TargetBatch, texts: list[list[Laid]], hidden: int, dropout: float, noise: list[torch.Generator]
 ) -> Float[torch.Tensor, "seed target hidden"]:
-    """The scaled dropout mask. Padding draws nothing, so that a seed's noise does not depend on its batch."""
+    """The scaled dropout mask. Nothing is drawn for padding, so that a seed's noise does not depend on its batch."""
     kept = torch.zeros(*batch.real.shape, hidden, device=batch.real.device, dtype=batch.real.dtype)
     for row, texts_of_seed, generator in zip(kept, texts, noise, strict=True):
         size = sum(len(text.targets) for text in texts_of_seed)
@@ -156,7 +156,7 @@ def _kept(
 
 
 class _Best:
-    """The best state of each probe so far, and the rate that each is trained at."""
+    """The best state of each probe so far, and its current learning rate."""
 
     def __init__(self, probes: Probes, recipe: EdgeRecipe) -> None:
         self._probes, self._recipe = probes, recipe
@@ -167,7 +167,7 @@ class _Best:
         self._values = {name: value.detach().clone() for name, value in probes.parameters.items()}
 
     def look(self, score: Float64[np.ndarray, "seed probe"], step: int) -> Float64[torch.Tensor, "seed probe"]:
-        """Take note of a check; what each probe's rate is to be multiplied by: 1, a half, or 0 when it is done."""
+        """Record a check, and return the factor for the rate of each probe: 1, a half, or 0 when it is done."""
         better = self._patience.check(torch.from_numpy(-score), step, LEAST, self._recipe.stop_after)
         for name, value in self._probes.parameters.items():
             keep_best(self._values[name], value, better)
@@ -179,7 +179,7 @@ class _Best:
         return torch.where(halve, 0.5, 1.0).double() * self._patience.running
 
     def trained(self) -> TrainedProbes:
-        """The probes, put back to where they were best."""
+        """The probes, restored to their best states."""
         with torch.no_grad():
             for name, value in self._probes.parameters.items():
                 value.copy_(self._values[name])

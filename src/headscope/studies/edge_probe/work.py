@@ -1,4 +1,4 @@
-"""A study by edge probing: states are computed once, then the probes of every task are trained (METHODS §8)."""
+"""The work of a study by edge probing: states are computed once, then the probes of every task are trained."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TaskJob(NamedTuple):
 
 
 class EdgeProbeWork(Work):
-    """One study by edge probing: its tasks one after the other, on states that all of them share."""
+    """One study by edge probing: its tasks one after the other, on the same hidden states."""
 
     spec: EdgeSpec
 
@@ -45,7 +45,7 @@ class EdgeProbeWork(Work):
         require_length(self.model, spec)
 
     def prepare(self) -> None:
-        """Read the texts, and find what there is to label in them for each task."""
+        """Read the texts, and find the targets of each task in them."""
         corpora = self.context.corpora
         self._texts = gather(self.spec, self.model, self.context.corpus, corpora["dev"], corpora["look"])
         self.counts = self._texts.counts
@@ -62,7 +62,7 @@ class EdgeProbeWork(Work):
         return self._jobs
 
     def costs(self) -> list[float]:
-        """Multiplications: of training, and of the first job also of reading the texts."""
+        """Multiplications of training each job; for the first job also of reading the texts."""
         training = [job.task.cost(hidden_shape(self.model)[1]) * len(job.seeds) for job in self._jobs]
         self._reading = self.reading_cost(self._texts.texts) / (self.reading_cost(self._texts.texts) + training[0])
         return [training[0] / (1 - self._reading), *training[1:]]
@@ -72,7 +72,7 @@ class EdgeProbeWork(Work):
         return {"edge": job.task.run(self._rows, job.seeds, self._progress_of(job.number)).state}
 
     def tables(self, states: States) -> dict[str, Table]:
-        """Scores, mixing weights and examples of all tasks; before them all tasks in one table."""
+        """A summary of all tasks, and their scores, mixing weights and examples."""
         kept = StateColumns(states["edge"])
         results = [TaskResults.of(task, kept) for task in self._tasks]
         examples, beliefs = example_tables(results, self.spec.examples)
@@ -90,7 +90,7 @@ class EdgeProbeWork(Work):
         }
 
     def measured(self) -> dict[str, Any]:
-        """What was probed for."""
+        """The tasks that were probed."""
         return self.spec.model_dump(mode="json", include={"tasks"})
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class EdgeProbeWork(Work):
 
     @cached_property
     def _rows(self) -> StateRows:
-        """The hidden states of all texts, worked out when the first job asks for them."""
+        """The hidden states of all texts, computed when the first job needs them."""
         spec, folder = self.spec, self.context.folder
         states = hidden_states(
             self.model,
@@ -117,7 +117,7 @@ class EdgeProbeWork(Work):
         self.meter.tell(self._reading * (share or 0.0), texts, tokens)
 
     def _progress_of(self, number: int) -> Tell:
-        """What hears of the steps of a job that are done."""
+        """A function that receives the number of steps that a job has done."""
         texts, before = self._texts.texts, self._reading if number == 0 else 0.0
 
         def tell(step: int, steps: int) -> None:

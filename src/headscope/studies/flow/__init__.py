@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FlowStudy(Study):
-    """Influence between words, and what it is associated with."""
+    """A study of influence between words and its association with annotation."""
 
     name = "flow"
     verb = "flow"
@@ -92,7 +92,7 @@ class FlowStudy(Study):
     )
 
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> FlowSpec:
-        """The settings with nothing left open; an error where a part lacks its annotation."""
+        """The complete settings; an error if a part lacks its annotation."""
         from headscope.studies.flow.spec import NEEDS
 
         corpus = corpora["corpus"]

@@ -1,5 +1,5 @@
-"""Whether measures of flow agree: correlation over all entries of all matrices, special tokens and diagonal included
-(METHODS §7.5).
+"""Whether measures of flow agree: correlation over all entries of all matrices, including special tokens and the
+diagonal.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ COLUMNS = ("first", "second", "over", "layer", "value", "low", "high", "n", "doc
 
 
 class Agreement:
-    """Pearson's r of two measures, layer by layer and over all layers, of all entries `pooled` and as the mean over
-    texts.
+    """Pearson's r of two measures, by layer and over all layers, over all pooled entries and as the mean over texts.
 
-    Only sums are kept, one set a text and layer: matrices may be forgotten as soon as they were seen. Pooled, long
-    texts count by the square of their length, and entries are by no means independent: hence an interval over
-    documents, and no p.
+    Only sums are kept, one set per text and layer, so that matrices need not be kept. Pooled entries give long texts
+    the weight of their squared length and are not independent: they have an interval over documents, but no p.
     """
 
     def __init__(self, replicates: int = 1000, seed: int = 0, kept: StateColumns | None = None) -> None:
@@ -39,11 +37,12 @@ class Agreement:
         self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
-        """Take in a text with its matrices between tokens: at least two, and always the same."""
+        """Add a text with its matrices between tokens: at least two, and the same measures for every text."""
         checked(matrices, len(text))
         pairs = [_SEPARATOR.join(pair) for pair in combinations(sorted(matrices), 2)]
         if not pairs or ((seen := self.kept.under(_MOMENTS)) and seen != pairs):
-            raise MeasureError(f"there are the measures {', '.join(matrices)}", "Give two or more, the same ones for every text")
+            problem = f"agreement cannot be computed from the measures {', '.join(matrices)}"
+            raise MeasureError(problem, "Give two or more, the same ones for every text")
         self.kept.say("document", [text.document])
         for pair in pairs:
             first, other = (

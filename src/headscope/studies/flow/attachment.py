@@ -1,4 +1,4 @@
-"""How many annotated arcs there are in trees made from flow, and in chains of words (METHODS §7.4)."""
+"""The share of annotated arcs in spanning trees of flow, and in chains of words."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from headscope.studies.flow.trees import held_out, kept_words
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64
 
-# Nominals that are core arguments, and nominals that are none (https://universaldependencies.org/u/dep/). Westera's
-# lists are not written down; these come nearest to his numbers.
+# Nominals that are core arguments, and nominals that are not (https://universaldependencies.org/u/dep/). Westera's
+# lists are not published; these come nearest to his numbers.
 CORE = frozenset({"nsubj", "nsubj:pass", "obj", "iobj"})
 NON_CORE = frozenset({"obl", "vocative", "expl", "dislocated", "nmod", "appos", "nummod"})
 ARCS = ("all", "core", "non-core", "open-open", "closed-closed")
@@ -35,13 +35,13 @@ COLUMNS = ("tree", "arcs", "direction", "layer", "value", "low", "high", "n", "a
 
 class Attachment:
     """The share of a sentence's annotated arcs that a tree has, averaged over the sentences that have such arcs; roots
-    are no arcs.
+    are not arcs.
 
-    Trees are the maximum spanning arborescences of each layer's flow, M[i, j] being the score of i as the head of j,
-    or with `transpose` of j as the head of i; and two chains: in "next word" the head of every word is the word
-    after it, in "previous word" the one before it. Core and non-core arcs are those of nominals, told by their
-    labels without subtypes, or by the `whole` labels, which leaves out `nmod:poss` and comes nearest to what was
-    published. Closed classes are those of the released code.
+    A tree is the maximum spanning arborescence of a layer's flow, in which M[i, j] is the score of i as the head of j,
+    or with `transpose` of j as the head of i. There are also two chains: in "next word" the head of every word is the
+    word after it, in "previous word" the word before it. Core and non-core arcs are those of nominals, identified by
+    their labels without subtypes, or by their `whole` labels, which excludes `nmod:poss` and comes nearest to the
+    published numbers. Closed classes are those of the released code.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Attachment:
         self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
-        """Take in a sentence with its matrices between tokens; without matrices the chains alone are scored."""
+        """Add a sentence with its matrices between tokens; without matrices only the chains are scored."""
         if matrices:
             checked(matrices, len(text))
         kept, heads = kept_words(text, self.punct)
@@ -79,10 +79,10 @@ class Attachment:
             self.kept.add(f"scores/{name}", attachment(trees, heads, member)[None])
 
     def tables(self) -> dict[str, Table]:
-        """`attachment`: every tree (a chain, or a measure and layer), class of arcs and direction.
+        """`attachment`: one row per tree (a chain, or a measure and layer), class of arcs and direction.
 
-        A chain has no layer; of a measure, the row without one has the best layer, chosen on other documents than
-        those it is scored on.
+        A chain has no layer. The row of a measure without a layer has the best layer, chosen on some documents and
+        scored on the others.
         """
         rows = []
         units, arcs = self.kept.words("unit"), self.kept.numbers("arcs")
@@ -114,8 +114,8 @@ class Attachment:
 
 
 def spanning(flow: Float64[np.ndarray, "word word"], sentences: Sequence[int], transpose: bool = False) -> list[int]:
-    """Heads of the directed tree of greatest flow, one a sentence: flow[i, j] speaks for i as the head of j, or
-    transposed the reverse.
+    """Heads of the directed tree of greatest flow, one tree per sentence: flow[i, j] is the score of i as the head of
+    j, or with `transpose` of j as the head of i.
     """
     scores = flow if transpose else flow.T  # scores[d, g] is that of g governing d
     heads = [-1] * len(flow)
@@ -127,7 +127,7 @@ def spanning(flow: Float64[np.ndarray, "word word"], sentences: Sequence[int], t
 
 
 def arcs_of(words: Sequence[Word], heads: Sequence[int], labels: Labels = "main") -> Bool[np.ndarray, "arcs word"]:
-    """Which words' arcs to their heads belong to each class of arcs; roots have none."""
+    """Which arcs (one per word, to its head) belong to each class of arcs; roots have none."""
     member = np.zeros((len(ARCS), len(words)), dtype=bool)
     for place, (word, head) in enumerate(zip(words, heads, strict=True)):
         if head >= 0:
@@ -141,7 +141,7 @@ def arcs_of(words: Sequence[Word], heads: Sequence[int], labels: Labels = "main"
 def attachment(
     trees: Sequence[Sequence[int]], heads: Sequence[int], member: Bool[np.ndarray, "arcs word"]
 ) -> Float[np.ndarray, "arcs direction tree"]:
-    """The share of arcs of each class that each tree has, directed and undirected; NaN for a class without arcs."""
+    """The share of the arcs of each class that each tree has, directed and undirected; NaN for a class without arcs."""
     gold = np.asarray(heads, dtype=np.int64)
     shares = np.full((len(member), len(DIRECTIONS), len(trees)), np.nan, dtype=np.float32)
     places = np.arange(len(gold))

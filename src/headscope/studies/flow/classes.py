@@ -1,4 +1,4 @@
-"""How much words of open and closed classes, and of each part of speech, contribute to all others (METHODS §7.3)."""
+"""How much words of open and closed classes, and of each part of speech, influence all tokens."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
 OPEN = frozenset({"ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"})
-CLOSED = frozenset({"ADP", "AUX", "CCONJ", "DET", "NUM", "PART", "PRON", "SCONJ"})  # as Universal Dependencies has it
-CLOSED_RELEASED = frozenset({"ADP", "AUX", "CCONJ", "DET", "NUM"})  # as Westera's code has it
+CLOSED = frozenset({"ADP", "AUX", "CCONJ", "DET", "NUM", "PART", "PRON", "SCONJ"})  # as in Universal Dependencies
+CLOSED_RELEASED = frozenset({"ADP", "AUX", "CCONJ", "DET", "NUM"})  # as in Westera's code
 CLASSES = {"open": OPEN, "closed": CLOSED, "closed (released)": CLOSED_RELEASED, **{tag: frozenset({tag}) for tag in sorted(UPOS)}}
 CONTRASTS = (("open", "closed"), ("open", "closed (released)"))
 PAIRS = (("NOUN", "VERB"), ("NOUN", "DET"), ("NOUN", "PRON"), ("VERB", "DET"), ("ADJ", "NOUN"), ("DET", "PROPN"))  # Westera's
@@ -37,13 +37,13 @@ MEANS = ("measure", "class", "layer", "value", "low", "high", "n", "documents")
 
 
 class PartsOfSpeech:
-    """One value a sentence, class and layer: the mean over the class's pieces of what each gives to all tokens
-    together.
+    """One value per sentence, class and layer: the mean, over the class's pieces, of the influence of a piece on all
+    tokens.
 
-    A sentence without a class is left out of that class's `comparison` alone; `listwise`, as released for its tests
-    by layer (and not for the one over all layers), leaves it out of all comparisons if it lacks any class that is
-    compared. Welch's test takes the two classes for independent; the paired one looks at the sentences that have
-    both.
+    With the deletion `comparison`, a sentence without a class is omitted only from the comparisons of that class.
+    With `listwise`, as released for the tests by layer (but not for the one over all layers), it is omitted from all
+    comparisons if it lacks any class that is compared. Welch's test treats the two classes as independent; the paired
+    test uses the sentences that have both.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class PartsOfSpeech:
         self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
-        """Take in a sentence with its matrices between tokens. Texts without parts of speech are an error."""
+        """Add a sentence with its matrices between tokens. Texts without parts of speech are an error."""
         layers = checked(matrices, len(text))
         tags = [word.upos for word in text.words]
         if tags and not any(tags):
-            raise MeasureError(f"{text.id} has no parts of speech", "Take a corpus with universal tags, such as a CoNLL-U file")
+            raise MeasureError(f"{text.id} has no parts of speech", "Use a corpus with universal tags, such as a CoNLL-U file")
         tag_of = [tags[word] if word >= 0 else None for word in text.word_of]
         self.kept.say("document", [text.document])
         self.kept.say("sentence", [text.id])
@@ -79,9 +79,8 @@ class PartsOfSpeech:
             self.kept.add(f"values/{name}", values[None])
 
     def tables(self) -> dict[str, Table]:
-        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes layer by layer;
-        `class_headlines`: over all; `class_values`: the value of every sentence, class and layer, which the others
-        can be made of again.
+        """`classes`: means of every class and layer; `class_contrasts`: pairs of classes by layer; `class_headlines`:
+        over all layers; `class_values`: the value of every sentence, class and layer, from which the others follow.
         """
         means, layers, heads = [], [], []
         documents = self.kept.words("document")

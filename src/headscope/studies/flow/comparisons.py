@@ -1,4 +1,4 @@
-"""Rows of tables: two samples of flow compared layer by layer, and once over all layers."""
+"""Rows of tables that compare two samples of flow, layer by layer and over all layers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Preset = Literal["recommended", "reference"]
 
 @dataclass(frozen=True)
 class LayerSample:
-    """Flow of some items or sentences in every layer, NaN where there is none, and the documents they come from."""
+    """Flow of some items or sentences in every layer, NaN if there is none, and the documents they come from."""
 
     values: Float[np.ndarray, "item layer"]
     documents: Sequence[str]
 
     def averaged(self) -> LayerSample:
-        """One value an item: the mean over layers, NaN if one is missing."""
+        """One value per item: the mean over layers, NaN if one is missing."""
         return LayerSample(self.values.mean(1, keepdims=True), self.documents)
 
     def pooled(self) -> LayerSample:
@@ -40,7 +40,7 @@ class LayerSample:
 
 
 def by_layer(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> list[Row]:
-    """One row per layer, counted from 1: the test, which takes items as independent, an interval and p of the
+    """One row per layer, counted from 1: the test, which treats items as independent, an interval and p of the
     difference over documents, and the test's p adjusted over the layers.
     """
     rows = _rows(x, y, test, replicates, seed)
@@ -51,8 +51,8 @@ def by_layer(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: i
 
 
 def headline(x: LayerSample, y: LayerSample, test: str, replicates: int, seed: int) -> Iterator[tuple[Preset, Row]]:
-    """The one test over all layers: of each item's mean over layers (`recommended`), and of all layers of all items,
-    as if they were independent (`reference`): with 12 layers that makes n twelve times as large as it is.
+    """The test over all layers: of each item's mean over layers (`recommended`), and of all layers of all items as if
+    they were independent (`reference`), which with 12 layers makes n twelve times too large.
     """
     presets: Mapping[Preset, tuple[LayerSample, LayerSample]] = {
         "recommended": (x.averaged(), y.averaged()),

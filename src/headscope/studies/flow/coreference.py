@@ -1,4 +1,4 @@
-"""Whether more flows from a noun to a later pronoun if both mean the same thing (METHODS §7.2)."""
+"""Whether the flow from a noun to a later pronoun is larger if both refer to the same entity."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ TESTS = ("welch", "matched", "regression")
 
 
 class CoreferenceFlow:
-    """Flow from noun to pronoun in pairs of one entity and of two, layer by layer.
+    """Flow from noun to pronoun in pairs of one entity and of two entities, layer by layer.
 
-    Three tests, each with a difference, t, p and d: `welch` of all pairs; `matched`, the same of pairs of
-    one entity with partners at nearly their distance; `regression`, least squares with the logarithm of distance as
-    a covariate.
+    There are three tests, each with a difference, t, p and d: `welch`, over all pairs; `matched`, Welch's test over
+    pairs of one entity and partners at nearly the same distance; `regression`, least squares with the logarithm of
+    distance as a covariate.
     """
 
     def __init__(self, grouping: Grouping = "mean", replicates: int = 1000, seed: int = 0, kept: StateColumns | None = None) -> None:
@@ -44,9 +44,9 @@ class CoreferenceFlow:
         self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices, passage: Passage) -> None:
-        """Take in the pairs of a passage: `text` is its model input, `matrices` are between the tokens of that.
+        """Add the pairs of a passage: `text` is its model input, and `matrices` are between the tokens of `text`.
 
-        Pairs of which a word was cut off with the end of the text are counted in `left_out`.
+        Pairs with a word that was cut off at the end of the text are counted in `left_out`.
         """
         checked(matrices, len(text))
         place = {position: number for number, position in enumerate(text.annotation.positions)}
@@ -69,8 +69,8 @@ class CoreferenceFlow:
 
     def tables(self) -> dict[str, Table]:
         """`coreference`: every measure, test and layer; `coreference_headline`: over all layers;
-        `coreference_distances`: the confound; `coreference_items`: the pairs with their flow, averaged over layers;
-        `coreference_values`: the same layer by layer, which the tests can be made of again.
+        `coreference_distances`: the distances of the pairs, a confound; `coreference_items`: the pairs with their flow,
+        averaged over layers; `coreference_values`: their flow by layer, from which the tests follow.
         """
         layers, heads, items = [], [], []
         for name in self.kept.under("values/"):
@@ -101,7 +101,7 @@ class CoreferenceFlow:
 
     @property
     def left_out(self) -> Tally:
-        """Pairs that could not be looked at."""
+        """The counts of pairs that were skipped."""
         tally = Tally()
         for where, lost in zip(self.kept.words("lost from"), self.kept.numbers("lost").tolist(), strict=True):
             tally.add("pairs skipped: a word was cut off", where, int(lost))
@@ -114,7 +114,7 @@ class CoreferenceFlow:
         return list(zip(self.kept.words("document"), same, distance, self.kept.words("noun"), self.kept.words("pronoun"), strict=True))
 
     def _places(self, test: str) -> tuple[list[int], list[int]]:
-        """The numbers of the pairs of one entity, and of two, that a test is made of."""
+        """The numbers of the pairs of one entity, and of two entities, that a test compares."""
         items = self._items
         same = [number for number, item in enumerate(items) if item[1]]
         other = [number for number, item in enumerate(items) if not item[1]]
@@ -146,7 +146,7 @@ class CoreferenceFlow:
         yield {"preset": "recommended", **self._regressed(same.averaged(), other.averaged())[0]}
 
     def _regressed(self, same: LayerSample, other: LayerSample) -> list[Row]:
-        """Rows of the class's coefficient beside the raw means; d is in standard deviations of the residuals."""
+        """Rows with the coefficient of the class and the raw means; d is in standard deviations of the residuals."""
         distance = np.array([item[2] for item in sorted(self._items, key=lambda item: not item[1])], dtype=np.float64)
         is_same = np.repeat([1.0, 0.0], [len(same.values), len(other.values)])
         design = np.stack([np.ones_like(distance), is_same, np.log(distance)], 1)
@@ -186,7 +186,7 @@ class CoreferenceFlow:
 
 
 def _named(row: Row, test: str) -> Row:
-    """A row of a comparison, x being pairs of one entity and y pairs of two."""
+    """A row of a comparison, in which x are pairs of one entity and y pairs of two."""
     names = {"mean_x": "mean_same", "mean_y": "mean_different", "n_x": "n_same", "n_y": "n_different"}
     return {**{names.get(key, key): value for key, value in row.items()}, "test": test}
 

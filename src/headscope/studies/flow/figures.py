@@ -1,4 +1,4 @@
-"""Westera's figures, and more of the same kind: what flow between words goes with, layer by layer."""
+"""Westera's figures, and further ones: what flow between words is associated with, layer by layer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SURE = 0.05
 
 
 def coreference(results: Results, kind: str | None = None) -> Drawing:
-    """Figure 1: flow from a noun to a pronoun of the same entity and of another, a panel a measure."""
+    """Figure 1: flow from a noun to a pronoun of the same entity and of another, one panel per measure."""
     table = results["flow_coreference"].where(test="welch")
     items = f"{max(table['n_same'], default=0):,} pairs of one entity and {max(table['n_different'], default=0):,} of two"
 
@@ -32,7 +32,7 @@ def coreference(results: Results, kind: str | None = None) -> Drawing:
         rows = table.where(measure=name)
         layers, same, other = (np.array(rows[column], dtype=float) for column in ("layer", "mean_same", "mean_different"))
         spread = np.array([np.subtract(rows["difference"], rows["low"]), np.subtract(rows["high"], rows["difference"])], dtype=float)
-        spread = np.nan_to_num(spread.clip(0))  # of few replicates all may lie on one side
+        spread = np.nan_to_num(spread.clip(0))  # with few replicates all may lie on one side
         axes.plot(layers, other, color=hue(1), marker="s", markersize=3.5, label="another entity")
         axes.errorbar(layers, same, spread, color=hue(0), marker="o", markersize=3.5, capsize=2, label="same entity")
         for row, above in zip(rows, np.maximum(same + spread[1], other), strict=True):
@@ -46,7 +46,7 @@ def coreference(results: Results, kind: str | None = None) -> Drawing:
 
 
 def classes(results: Results, kind: str | None = None) -> Drawing:
-    """Figure 2: what words of open and closed classes contribute to all tokens, a panel a measure."""
+    """Figure 2: what words of open and closed classes contribute to all tokens, one panel per measure."""
     table = results["flow_classes"]
 
     def panel(axes: Axes, name: str) -> None:
@@ -97,7 +97,7 @@ def agreement(results: Results, kind: str | None = None) -> Drawing:
 
 
 def _panels(results: Results, measures: Sequence[str], panel: Any, ylabel: str, n: str) -> Drawing:
-    """A panel a measure, one below the other: their sizes have nothing to do with each other."""
+    """A figure with one panel per measure, with separate scales, because the measures are not comparable."""
     names = list(dict.fromkeys(measures))
     with theme():
         figure = new_figure(6.4, 0.5 + 2.1 * len(names))
@@ -114,7 +114,7 @@ def _panels(results: Results, measures: Sequence[str], panel: Any, ylabel: str, 
 
 
 def _layered(table: Table) -> Table:
-    """The rows that have a layer: one has the best, chosen elsewhere, or all of them."""
+    """The rows that have a layer, without the row of the best layer or of all layers."""
     import pyarrow.compute as pc
 
     return Table(table.arrow.filter(pc.is_valid(table.arrow["layer"])))

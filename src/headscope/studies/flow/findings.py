@@ -1,4 +1,4 @@
-"""Findings of a study of flow: a table with the values published by Westera, and sentences."""
+"""Findings of a study of flow: sentences, and a table with the values published by Westera."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from headscope.studies.flow.paths import ARGUMENTS, POSITION, VARIANTS
 
 COLUMNS = ("part", "what", "measure", "value", "low", "high", "p_documents", "t", "p", "d", "n", "documents", "published")
 OPEN_CLOSED = ("open", "closed (released)")
-# Westera's released outputs and notes (METHODS §7.2-7.5): t pooled over layers; arcs found by the best layer, on 500
-# sentences of EWT.
+# Westera's released outputs and notes: t pooled over layers; arcs found by the best layer, on 500 sentences of EWT.
 PUBLISHED: Mapping[tuple[str, str], str] = {
     ("coreference", "A"): "t 23.38",
     ("coreference", "G"): "t 19.01",
@@ -94,7 +93,7 @@ def _tree_rows(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
 
 
 def _subset_rows(tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
-    """Verbs with their core arguments, the class that the paper names; the table has the others."""
+    """Rows for verbs with their core arguments, the class that the paper names; the table has the others."""
     for row in tables["tree_distances_subsets"].where(variant=VARIANTS[0], method="pearson", tokens=ARGUMENTS):
         if row["layer"] is None:
             measure, what = (
@@ -138,7 +137,7 @@ def _published(part: str, name: str) -> dict[str, str | None]:
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """The findings of each part, with their tests."""
+    """The findings of each part, with their tests, as sentences."""
     makers = {
         "flow_coreference_headline": _coreference,
         "flow_class_headlines": _classes,
@@ -202,7 +201,10 @@ def _agreement(tables: Mapping[str, Table]) -> Iterator[str]:
 
 
 def _more(row: Mapping[str, Any], base: str, than: str) -> str:
-    """`12% higher` than the base, or that it is not significant. Studies before 1.0 have no p over documents."""
+    """`12% higher ...` for a significant difference, in percent of the base; else a phrase that it is not significant.
+
+    Studies before 1.0 have no p over documents.
+    """
     if not row.get("p_documents", row["p"]) < SURE or not row[base]:
         return f"not significantly higher or lower {than}"
     share = row["difference"] / row[base]
@@ -210,7 +212,7 @@ def _more(row: Mapping[str, Any], base: str, than: str) -> str:
 
 
 def _test(row: Mapping[str, Any], items: str) -> str:
-    """The effect size, t and p of the row's test, which takes items as independent, and its p over documents."""
+    """The effect size, t and p of the row's test, which treats items as independent, and its p over documents."""
     if math.isnan(row["p"]):
         return f"too few to test: {items}"
     told = f"d = {interval(row['d'])}, t = {interval(row['t'])}, {_p(row['p'])} over {items}"

@@ -1,9 +1,9 @@
-"""From flow between tokens to flow between words: means over pieces, unlike the one word map of attention, which sums
+"""Flow between words from flow between tokens: means over pieces, unlike the word maps of attention, which are sums
 over keys.
 
-A norm is not a share of anything, so there is nothing to add up: a word of three pieces does not flow three times as
-much. Special tokens belong to no word. All matrices are [layer, source, target]: entry (i, j) is the influence of
-token i on token j.
+A norm is not a share, so norms are not added: a word of three pieces does not have three times the influence. Special
+tokens belong to no word. All matrices are [layer, source, target]: entry (i, j) is the influence of token i on token
+j.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def to_words(
     `word_of` is the word of each token, -1 for none. A word without a token has NaN.
     """
     if how not in GROUPINGS:
-        raise MeasureError(f"pieces are grouped by {how!r}", choose_from(how, GROUPINGS))
+        raise MeasureError(f"unknown grouping of pieces {how!r}", choose_from(how, GROUPINGS))
     share = _share(matrix, word_of, words, how)
     of_words: Float64[np.ndarray, "layer word word"] = share @ np.asarray(matrix, dtype=np.float64) @ share.T
     return of_words
 
 
 def contributions(matrix: Float[np.ndarray, "layer token token"]) -> Float64[np.ndarray, "layer token"]:
-    """What each token gives to all tokens together: itself and special tokens among them."""
+    """The influence of each token on all tokens together, including itself and special tokens."""
     sums: Float64[np.ndarray, "layer token"] = np.asarray(matrix, dtype=np.float64).sum(-1)
     return sums
 
@@ -62,7 +62,7 @@ def checked(matrices: Matrices, tokens: int) -> int:
     for name, shape in shapes.items():
         if len(shape) != 3 or shape[1:] != (tokens, tokens):
             raise MeasureError(
-                f"matrix {name} is of shape {shape} for a text of {tokens} tokens", "Use the shape [layer, source token, target token]"
+                f"matrix {name} has the shape {shape} for a text of {tokens} tokens", "Use the shape [layer, source token, target token]"
             )
     layers = {int(shape[0]) for shape in shapes.values()}
     if len(layers) > 1:

@@ -42,10 +42,10 @@ _ALIASES = {"norm": "norms"}
 def text_flow(
     model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None = None, tell: Callable[[Kind, float], None] | None = None
 ) -> Flow:
-    """The measures of a specification on one text, between all tokens or some; `tell` hears a measure and the share of
-    it that is done.
+    """The measures of a specification on one text, between all tokens or some; `tell` receives a measure and the share
+    of it that is done.
 
-    The random vectors of a sketch depend on the text and the seed alone.
+    The random vectors of a sketch depend only on the text and the seed.
     """
     seed = int.from_bytes(digest(spec.seed, text.ids.tobytes(), size=6), "little")
     return flow(
@@ -77,7 +77,7 @@ def find_measures(names: Iterable[str]) -> tuple[Kind, ...]:
 
 
 def find_layers(layers: Iterable[Layer] | None, model: Model, kind: HeadKind | None = None) -> tuple[Layer, ...]:
-    """The layers that are named, each once; an error for one that the model or this kind of attention lacks."""
+    """The named layers, each once; an error for one that the model or this kind of attention lacks."""
     last = max(site.layer for site in model.sites if kind in (None, site.kind)) + 1
     named = tuple(dict.fromkeys(layers or ()))
     if unknown := [layer for layer in named if layer != "mean" and not (isinstance(layer, int) and 1 <= layer <= last)]:
@@ -86,7 +86,7 @@ def find_layers(layers: Iterable[Layer] | None, model: Model, kind: HeadKind | N
 
 
 class Influence:
-    """Influence between the tokens of one text (of an encoder-decoder: its encoder), computed when first asked for."""
+    """Influence between the tokens of one text (for an encoder-decoder: in its encoder), computed on demand."""
 
     def __init__(self, model: Model, text: Encoded) -> None:
         self._model, self._text = model, text
@@ -100,7 +100,7 @@ class Influence:
 
     @property
     def size(self) -> int:
-        """Bytes of one measure as pages hold it, before base64."""
+        """Bytes of one measure in a page, before base64."""
         return 2 * self.layers * len(self._side) ** 2
 
     def flow(self, measure: Kind) -> Flow:
@@ -114,10 +114,10 @@ class Influence:
         return self.flow(measure).values[measure]
 
     def grid(self, measure: Kind, layer: Layer = "mean", level: Level = "word", specials: Specials = "show") -> Grid:
-        """One layer, or the mean over layers: rows are what is influenced, columns what influences it, as in a map of
-        attention.
+        """One layer, or the mean over layers: rows are the influenced tokens, columns the influencing ones, as in a map
+        of attention.
 
-        Between words it is the mean over the tokens of both, as in the flow study; a special token stands for itself.
+        Between words it is the mean over the tokens of both, as in the flow study; a special token is its own word.
         """
         find_layers([layer], self._model, self._model.sites[0].kind)
         values = self.values(measure)
@@ -129,7 +129,7 @@ class Influence:
         return arranged(self._side, self._side, chosen[0].T, level, specials)
 
     def note(self, measure: Kind) -> str:
-        """How a sketched measure was estimated, and with which error; "" for an exact one."""
+        """How a sketched measure was estimated, and its standard error; "" for an exact one."""
         flow = self.flow(measure)
         errors = flow.errors[measure]
         if errors is None:
@@ -139,7 +139,7 @@ class Influence:
         return f"{'; '.join(flow.notes)}: a relative standard error of {share:.1%} per entry on average"
 
     def settings(self, measure: Kind) -> str:
-        """What could change the numbers of a measure, for a signature: `measure:G*|norm:frobenius|probes:32|seed:0`."""
+        """The settings that could change a measure, for a signature: `measure:G*|norm:frobenius|probes:32|seed:0`."""
         spec = validated(FlowSpec, {"measures": (measure,)})
         norm = f"|norm:{spec.norm or 'frobenius'}" if measure in ("G", "G*") else ""
         sketch = f"|probes:{spec.probes}|seed:{spec.seed}" if self.flow(measure).method[measure] == "sketch" else ""

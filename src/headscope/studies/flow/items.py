@@ -1,4 +1,4 @@
-"""Pairs of a noun and a later pronoun, of the same referent or not, drawn from annotated documents (METHODS §7.2)."""
+"""Pairs of a noun and a later pronoun, with the same referent or not, drawn from annotated documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pair(NamedTuple):
 
     @property
     def distance(self) -> int:
-        """How many words the pronoun is behind the noun."""
+        """How many words after the noun the pronoun is."""
         return self.pronoun - self.noun
 
 
@@ -43,11 +43,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """How much text a pair is read in: the pronoun's sentence and as many whole sentences before it as fit into
-    `limit`.
+    """The context of a pair: the pronoun's sentence and as many whole sentences before it as fit into `limit`.
 
-    `cost` is what a word takes up: with a model's tokenizer its pieces, else 1. A limit that not even the sentence
-    fits in leaves its pairs out.
+    `cost` is the size of a word: with a model's tokenizer its pieces, else 1. Pairs in a sentence that is longer than
+    the limit are omitted.
     """
 
     limit: int = 120
@@ -72,10 +71,10 @@ def draw(
     """About n pairs, half of them of one entity, in their left context; drawn at random and equally often from every
     stratum of distance.
 
-    The noun heads its mention and the pronoun is one; some word between them belongs to neither mention. Both
-    classes have as many pairs in each stratum, so what is scarce in one is scarce in the other. With `match`, each
-    pair of one entity has a partner of two entities at nearly its distance (at most a tenth off), and those without
-    one are left out. Fewer than n are given where there are fewer.
+    The noun is the head of its mention and the pronoun is a mention; some word between them belongs to neither
+    mention. Both classes have equally many pairs in each stratum, at most as many as the rarer class has. With
+    `match`, each pair of one entity has a partner of two entities at nearly the same distance (at most a tenth off),
+    and pairs without a partner are omitted. There are fewer than n if the documents have fewer.
     """
     held = list(documents)
     rng = np.random.default_rng(seed)
@@ -98,9 +97,8 @@ def alternating(documents: Iterable[Document], n: int = 500) -> list[Passage]:
     """The first n pairs of a list that alternates between one entity and two, as released: within a sentence, in corpus
     order.
 
-    Any noun and pronoun count that stand in a mention, be it in the middle; the entity is that of the lowest
-    mention. Only pairs of one entity need a word between them that is outside the entity. Where one class runs out,
-    the list ends.
+    Nouns and pronouns may be anywhere in a mention; the entity is that of the lowest mention. Only pairs of one entity
+    need a word between them that is outside the entity. The list ends when one class has no more pairs.
     """
     held = list(documents)
     candidates: dict[bool, list[_Candidate]] = {True: [], False: []}
@@ -130,7 +128,7 @@ def _within(words: Sequence[Word], start: int, mention_of: Sequence[Mention | No
 
 
 def _candidates(number: int, document: Document, context: Context) -> Iterator[_Candidate]:
-    """All pairs of a document whose noun stands in the context of the pronoun."""
+    """All pairs of a document whose noun is in the context of the pronoun."""
     words = document.words
     bounds = list(accumulate(map(len, document.sentences), initial=0))
     firsts = _firsts(document, context)
@@ -148,7 +146,7 @@ def _candidates(number: int, document: Document, context: Context) -> Iterator[_
 
 
 def _firsts(document: Document, context: Context) -> list[int | None]:
-    """For each sentence, the first one of the text that ends with it; None if it does not fit by itself."""
+    """For each sentence, the first one of the text that ends with it; None if the sentence alone does not fit."""
     costs = [sum(map(context.cost, sentence.words)) if context.cost else len(sentence) for sentence in document.sentences]
     firsts: list[int | None] = []
     for sentence, cost in enumerate(costs):
@@ -166,7 +164,7 @@ def _partners(same: list[_Candidate], other: list[_Candidate]) -> tuple[list[_Ca
 
 
 def _spread(wanted: int, room: Sequence[int]) -> list[int]:
-    """As even a share for each stratum as there is room for."""
+    """The number of pairs of each stratum, as even as the available pairs allow."""
     shares = [0] * len(room)
     while (left := wanted - sum(shares)) and (open_ := [place for place, most in enumerate(room) if shares[place] < most]):
         for place in open_[:left]:
@@ -182,7 +180,7 @@ def _passages(chosen: Iterable[_Candidate], documents: Sequence[Document]) -> It
     for (number, sentence, first), pairs in sorted(texts.items()):
         document = documents[number]
         if not document.mentions:
-            raise MeasureError(f"document {document.id} has no mentions", "Take a corpus with coreference")
+            raise MeasureError(f"document {document.id} has no mentions", "Use a corpus with coreference")
         start = sum(map(len, document.sentences[:first]))
         yield Passage(
             document.part(first, sentence + 1), tuple(Pair(pair.noun - start, pair.pronoun - start, pair.same) for pair in sorted(pairs))
@@ -192,7 +190,7 @@ def _passages(chosen: Iterable[_Candidate], documents: Sequence[Document]) -> It
 _PERSONAL = frozenset({"PRP", "PRP$"})
 _COMMON = frozenset({"NN", "NNS"})
 _NAMES = frozenset({"NNP", "NNPS"})
-# Penn tags of what is a PRON in Universal Dependencies, and no personal pronoun: who, which, this, there, someone, one.
+# Penn tags of words that are PRON in Universal Dependencies but not personal pronouns: who, which, this, there, one.
 _OTHER_PRONOUNS = frozenset({"WP", "WP$", "WDT", "WRB", "DT", "PDT", "EX", "NN", "NNS", "IN", "CD", "JJ"})
 
 
@@ -204,14 +202,14 @@ def is_noun(word: Word) -> bool:
 
 
 def is_pronoun(word: Word) -> bool:
-    """Whether a word is a personal or possessive pronoun (PRP, PRP$; PRON where no finer tag says otherwise)."""
+    """Whether a word is a personal or possessive pronoun (PRP, PRP$; PRON unless a finer tag says otherwise)."""
     if word.upos is None or word.xpos in _PERSONAL:
         return word.xpos in _PERSONAL
     return word.upos == "PRON" and word.xpos not in _OTHER_PRONOUNS
 
 
 def lowest(document: Document) -> list[Mention | None]:
-    """For each word the mention it belongs to: the shortest one over it, of equals the later one listed."""
+    """For each word, the shortest mention that contains it; of equally short ones the last listed."""
     mentions: list[Mention | None] = [None] * sum(map(len, document.sentences))
     for mention in document.mentions:
         for place in range(mention.start, mention.end):
@@ -222,7 +220,7 @@ def lowest(document: Document) -> list[Mention | None]:
 
 
 def headed(document: Document) -> list[Mention | None]:
-    """For each word the mention whose head it is, the shortest one of several; None for all other words.
+    """For each word, the mention whose head it is, the shortest one of several; None for all other words.
 
     A word in the middle of a mention says little about what the mention refers to: `kitchen` in "the door of the
     kitchen" is not the door.

@@ -20,12 +20,12 @@ from headscope.studies.flow.items import Context, Passage, alternating, draw
 from headscope.studies.flow.spec import FlowSpec, Part
 from headscope.studies.picking import picked
 
-PRODUCT = 3  # passes of a token that a product with the Jacobian of a layer takes by torch's own means
-SINGULAR = 20  # products of matrices that a largest singular value takes
+PRODUCT = 3  # cost of a product with the Jacobian of a layer by torch's autograd, in passes of a token
+SINGULAR = 20  # cost of a largest singular value, in products of matrices
 
 
 class FlowText(NamedTuple):
-    """A text, the parts of the study that look at it, and the pairs in it."""
+    """A text, the parts of the study that use it, and the pairs in it."""
 
     text: Encoded
     parts: tuple[Part, ...]
@@ -42,7 +42,7 @@ class FlowText(NamedTuple):
             return [token for token, word in enumerate(self.text.word_of) if word in chosen]
 
         asked = Pairs(tokens({pair.noun for pair in self.passage.pairs}), tokens({pair.pronoun for pair in self.passage.pairs}))
-        return asked if all(asked) else None  # nothing is left of the pairs, which is counted elsewhere
+        return asked if all(asked) else None  # no pair is left, which is counted elsewhere
 
 
 class Jobs:
@@ -113,8 +113,8 @@ class Jobs:
 
 @dataclass(frozen=True)
 class FlowCosts:
-    """What the texts of a study cost: multiplications a layer. A layer has so many `weights`; `block` is None where
-    layers are not known, and `causal` says that tokens bear on later ones alone.
+    """The costs of the texts of a study, in multiplications. A layer has `weights` weights; `block` is None if the
+    structure of layers is not known, and `causal` says that tokens influence only later ones.
     """
 
     layers: int
@@ -124,13 +124,13 @@ class FlowCosts:
 
     @classmethod
     def of(cls, model: Model) -> FlowCosts:
-        """Those of a model."""
+        """The costs for a model."""
         kind = model.sites[0].kind
         layers = sum(site.kind == kind for site in model.sites)
         return cls(layers, layer_weights(model.network) / layers, costs_of(model.network), kind == "decoder")
 
     def by_measure(self, job: FlowText, spec: FlowSpec) -> dict[str, float]:
-        """The work of a text by measure. What all measures take is under ""."""
+        """The cost of a text by measure. The cost that all measures share is under ""."""
         tokens = len(job.text)
         pairs = job.pairs() or Pairs(range(tokens), range(tokens))
         block = None if spec.mode == "train" else self.block
@@ -145,7 +145,7 @@ class FlowCosts:
         return costs
 
     def _target(self, spec: FlowSpec, block: BlockCosts | None, tokens: int) -> float:
-        """G of a target."""
+        """The cost of G for one target."""
         if block is None:
             return _vectors(spec, self.weights) * tokens * PRODUCT * self.weights
         if spec.norm in ("sum", "mean"):
@@ -153,7 +153,9 @@ class FlowCosts:
         return block.matrices + block.exact(tokens) + (tokens * SINGULAR * block.size**3 if spec.norm == "spectral" else 0.0)
 
     def _star(self, spec: FlowSpec, block: BlockCosts | None, tokens: int, pairs: Pairs, beside: bool) -> float:
-        """G* of a text; `beside` says that G makes the matrices of each token, after which rows are cheap."""
+        """The cost of G* for a text; `beside` says that G already makes the matrices of each token, so that rows are
+        cheap.
+        """
         back = spec.norm in ("sum", "mean")
         rows = tokens * (self.layers + 1) / 2 if back else len(pairs.sources) * _vectors(spec, self.weights)
         if block is None:
@@ -166,7 +168,7 @@ class FlowCosts:
 
 
 def _vectors(spec: FlowSpec, weights: float) -> int:
-    """Vectors that are sent through a Jacobian; one for each feature, of which there are about so many, if exact."""
+    """The number of vectors to multiply with a Jacobian; if exact, one per feature, estimated from the weights."""
     if spec.norm in ("sum", "mean"):
         return 1
     return spec.probes if spec.norm in ("frobenius", None) and spec.method != "exact" else round((weights / 12) ** 0.5)

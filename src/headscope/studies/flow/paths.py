@@ -1,4 +1,4 @@
-"""Dependency trees as distances: how many arcs lie between two words, and who is above whom."""
+"""Dependency trees as distances: how many arcs lie between two words, and which words are above which."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Chain = Literal["next word", "previous word"]
 CHAINS: tuple[Chain, ...] = get_args(Chain)
 Variant = Literal["undirected", "undirected with diagonal", "directed", "directed with diagonal"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
-ARGUMENTS = "verbs and core arguments"  # a class of words whose distances are looked at
-POSITION = "position"  # distance in the sentence in the place of a measure: the baseline
+ARGUMENTS = "verbs and core arguments"  # a class of words whose distances are measured
+POSITION = "position"  # distance in the sentence in place of a measure: the baseline
 
 
 def descents(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.ndarray, "word word"]:
-    """Arcs down from word i to word j: 0 to itself, NaN where j is not below i. `heads` are indices, ROOT or NONE.
+    """Arcs down from word i to word j: 0 to itself, NaN if j is not below i. `heads` are indices, ROOT or NONE.
 
     Words in a cycle have no place in a tree, and nothing is above them.
     """
@@ -39,7 +39,7 @@ def descents(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.nda
 
 
 def path_lengths(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np.ndarray, "word word"]:
-    """Arcs between two words, whichever way they point; NaN between words of different trees."""
+    """The number of arcs between two words, in any direction; NaN between words of different trees."""
     down = descents(heads)
     size = len(down)
     lengths = np.full((size, size), np.inf)
@@ -50,9 +50,9 @@ def path_lengths(heads: Sequence[int] | Int64[np.ndarray, "word"]) -> Float64[np
 
 
 def distances(heads: Sequence[int] | Int64[np.ndarray, "word"], variant: Variant) -> Float64[np.ndarray, "word word"]:
-    """Distance from source i to target j in one of four variants; NaN is what the variant leaves out.
+    """Distance from source i to target j in one of four variants; NaN for pairs that the variant excludes.
 
-    Directed ones have only what leads down, from a word to those below it. Without the diagonal nothing is 0.
+    Directed variants have only distances from a word down to those below it. Without the diagonal, no distance is 0.
     """
     lengths = descents(heads) if variant.startswith("directed") else path_lengths(heads)
     if not variant.endswith("with diagonal"):
@@ -64,8 +64,7 @@ def chain(size: int, name: Chain) -> list[int]:
     """Heads of a chain of words: the head of every word is the `next word`, or the `previous word`.
 
     Westera's LEFT baseline, arcs i -> i-1, is "next word"; his RIGHT one, arcs i-1 -> i, is "previous word", which
-    he calls right-branching. Clark et al. call "next word" right-branching: hence the names here, which say where
-    the head is.
+    he calls right-branching. Clark et al. call "next word" right-branching. The names here say where the head is.
     """
     if name == "next word":
         return [*range(1, size), ROOT][:size]
@@ -73,12 +72,12 @@ def chain(size: int, name: Chain) -> list[int]:
 
 
 def sentence_chain(sentences: Sequence[int], name: Chain) -> list[int]:
-    """Heads of one chain a sentence, for words of these sentences: no arc leads from one to another."""
+    """Heads of one chain per sentence, for words of these sentences: no arc leads from one sentence to another."""
     size = len(sentences)
     return [head if head >= 0 and sentences[head] == sentences[word] else ROOT for word, head in enumerate(chain(size, name))]
 
 
 def restricted(heads: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """Heads of some of the words, counted among these; NONE where the head was left out."""
+    """Heads of some of the words, as places among these words; NONE if the head is not one of them."""
     place = {word: number for number, word in enumerate(kept)}
     return [place.get(heads[word], NONE) if heads[word] >= 0 else heads[word] for word in kept]

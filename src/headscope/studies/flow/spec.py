@@ -1,4 +1,4 @@
-"""What a study of flow is to do, as data."""
+"""The settings of a study of flow."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PARTS: tuple[Part, ...] = get_args(Part)
 NEEDS: Mapping[Part, str] = {"coreference": "mentions", "classes": "parts of speech", "trees": "trees"}
 
 FEW, MANY = 16, 500
-LONGEST = 64  # tokens of a text whose maximum flow is found
-# METHODS §7: what the released code does, where it differs.
+LONGEST = 64  # most tokens of a text whose maximum flow is computed
+# `reference` follows the released code where it differs from the recommended settings.
 _PRESETS: Mapping[str, Mapping[str, str]] = {
     "recommended": {
         "norm": "frobenius", "draw": "balanced", "deletion": "comparison", "labels": "main", "resample": "document", "pick": "random",
@@ -41,12 +41,14 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 
 
 def _usual(settings: dict[str, Any]) -> int:
-    """As many sentences and pairs as the paper has; few with G* and the recommended settings, which take minutes."""
+    """The default number of sentences and pairs: as in the paper, but few with G* and the recommended settings, which
+    take minutes.
+    """
     return FEW if "G*" in settings.get("measures", ()) and settings.get("preset") == "recommended" else MANY
 
 
 class FlowSpec(StudySpec):
-    """The settings of a study of flow; `resolved` fills in fields left at None, by the preset and the corpus."""
+    """The settings of a study of flow; `resolved` fills in fields that are None from the preset and the corpus."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
@@ -82,7 +84,7 @@ class FlowSpec(StudySpec):
     @model_validator(mode="before")
     @classmethod
     def _sizes(cls, settings: Any) -> Any:
-        """As many texts and pairs as is usual for what is measured, where nothing is said."""
+        """The settings with the default numbers of texts and pairs, unless they are set."""
         return {**dict.fromkeys(("limit", "items"), _usual({"measures": KINDS, "preset": "recommended", **settings})), **settings}
 
     @field_validator("parts", "measures")
@@ -91,7 +93,7 @@ class FlowSpec(StudySpec):
         return some_and_once(value)
 
     def resolved(self, layers: set[str]) -> FlowSpec:
-        """The settings with nothing left open; an error if a part lacks its annotation, given the corpus's `layers`."""
+        """The complete settings; an error if a part lacks its annotation, given the corpus's `layers`."""
         possible = [part for part in PARTS if NEEDS.get(part) in {None, *layers} and not (part == "agreement" and len(self.measures) < 2)]
         for part in self.parts or ():
             if part not in possible and part == "agreement":

@@ -29,7 +29,7 @@ class SubsetDistances(TreeDistances):
     """
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
-        """Take in a sentence with its matrices between tokens."""
+        """Add a sentence with its matrices between tokens."""
         checked(matrices, len(text))
         kept, heads = kept_words(text, self.punct)
         words = [text.words[place] for place in kept]
@@ -51,7 +51,7 @@ class SubsetDistances(TreeDistances):
     def tables(self) -> dict[str, Table]:
         """`tree_distances_subsets`: every measure, class of words, variant, method and layer; `position` has no layer.
 
-        The row without a layer has the best one, chosen on other documents than those it is scored on.
+        The row without a layer has the best layer, chosen on some documents and scored on the others.
         """
         rows = []
         for name in self.kept.under("values/"):
@@ -76,7 +76,7 @@ def _arguments(words: Sequence[Word], heads: Sequence[int]) -> list[int]:
     return sorted({place for arc in arcs for place in arc})
 
 
-# By name, the places of the words of a class among those of a sentence.
+# For each class of words by name, a function from the words of a sentence to the places of the class.
 SUBSETS: Mapping[str, Callable[[Sequence[Word], Sequence[int]], list[int]]] = {
     "all": lambda words, heads: list(range(len(words))),
     ARGUMENTS: _arguments,

@@ -1,4 +1,4 @@
-"""Whether flow is stronger between words that are near in the dependency tree (METHODS §7.4)."""
+"""Whether flow is stronger between words that are close in the dependency tree."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ FOLDS = 2
 
 
 class TreeDistances:
-    """Correlation of flow with minus the distance in the tree, one a sentence and layer: above 0, what is nearer is
-    stronger.
+    """Correlation of flow with minus the distance in the tree, one value per sentence and layer: above 0, flow between
+    closer words is stronger.
 
-    Four variants: pairs of words whichever way the arcs between them point (the default to look at), or only flow
-    from a word to those below it; each with or without the diagonal, which raises the correlation: a word is at
-    distance 0 from itself, and most of its flow stays. `n` is the sentences that
-    have a correlation, which takes two different distances. Intervals resample documents, or sentences.
+    There are four variants: all pairs of words, in any direction (the main variant), or only flow from a word to those
+    below it; each with or without the diagonal. The diagonal raises the correlation, because a word is at distance 0
+    from itself and most of its flow stays there. `n` is the number of sentences that have a correlation, which needs
+    two different distances. Intervals resample documents, or sentences.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class TreeDistances:
         self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, matrices: Matrices) -> None:
-        """Take in a sentence with its matrices between tokens."""
+        """Add a sentence with its matrices between tokens."""
         checked(matrices, len(text))
         kept, heads = kept_words(text, self.punct)
         gold = [-distances(heads, variant) for variant in VARIANTS]
@@ -67,10 +67,10 @@ class TreeDistances:
         self.kept.add("chains", np.stack([_chain(sentence_chain(sentences, name), gold) for name in CHAINS])[None])
 
     def tables(self) -> dict[str, Table]:
-        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same of chains, the
-        baselines.
+        """`tree_distances`: every measure, variant, method and layer; `tree_distances_chains`: the same
+        for chains of words, the baselines.
 
-        The row without a layer has the best one, chosen on other documents than those it is scored on.
+        The row without a layer has the best layer, chosen on some documents and scored on the others.
         """
         rows, baselines = [], []
         for name in self.kept.under("values/"):
@@ -87,7 +87,7 @@ class TreeDistances:
         variants: Sequence[Variant] = VARIANTS,
         chosen: bool = False,
     ) -> list[dict[str, object]]:
-        """Rows of these variants, methods and layers; with `chosen` also the best layer by the other documents."""
+        """Rows of these variants, methods and layers; with `chosen` also the layer that is best on other documents."""
         units, layers = self.kept.words("unit"), values.shape[3]
         if chosen:
             values = np.concatenate([values, held_out(values, units)[..., None]], -1)
@@ -112,16 +112,16 @@ class TreeDistances:
 
 
 def kept_words(text: Encoded, punct: Punct) -> tuple[list[int], list[int]]:
-    """The words of a text that trees are made of, and their heads counted among these; an error if there is no tree."""
+    """The words of a text that its tree contains, and their heads as places among these; an error if it has no tree."""
     heads = text.annotation.heads
     if heads and all(head == NONE for head in heads):
-        raise MeasureError(f"{text.id} has no tree", "Take a corpus with dependencies, such as a CoNLL-U file")
+        raise MeasureError(f"{text.id} has no tree", "Use a corpus with dependencies, such as a CoNLL-U file")
     kept = [place for place, word in enumerate(text.words) if punct == "include" or not is_punctuation(word)]
     return kept, restricted(heads, kept)
 
 
 def _chain(heads: Sequence[int], gold: Sequence[Float64[np.ndarray, "word word"]]) -> Float[np.ndarray, "variant method"]:
-    """What the distances in a chain would get for flow, in each variant."""
+    """The correlations of the distances in a chain with those in the tree, in each variant."""
     values = np.empty((len(VARIANTS), len(METHODS)), dtype=np.float32)
     for row, (variant, wanted) in enumerate(zip(VARIANTS, gold, strict=True)):
         values[row] = correlations(-distances(heads, variant)[None], [wanted])[0, :, 0]
@@ -131,7 +131,7 @@ def _chain(heads: Sequence[int], gold: Sequence[Float64[np.ndarray, "word word"]
 def correlations(
     flow: Float64[np.ndarray, "layer word word"], gold: Sequence[Float64[np.ndarray, "word word"]]
 ) -> Float[np.ndarray, "variant method layer"]:
-    """Correlations of each layer's flow with each matrix, over its finite pairs; NaN where there is none."""
+    """Correlations of each layer's flow with each matrix, over its finite pairs; NaN if there is none."""
     values = np.empty((len(gold), len(METHODS), len(flow)), dtype=np.float32)
     for row, wanted in enumerate(gold):
         used = np.isfinite(wanted)
@@ -143,7 +143,7 @@ def correlations(
 def held_out(values: Float64[np.ndarray, "sentence *shape layer"], units: Sequence[str]) -> Float64[np.ndarray, "sentence *shape"]:
     """Each sentence's value in the layer that is best, on average, over the sentences of the other half of the units.
 
-    The halves depend on the units' names alone. NaN where the other half has nothing to choose by.
+    The halves depend only on the units' names. The value is NaN if the other half has no values.
     """
     fold = np.array([group_of(unit, FOLDS) for unit in units], dtype=np.int64)
     values_of_best = np.full(values.shape[:-1], np.nan)

@@ -31,7 +31,7 @@ SHARD = 8  # texts per job
 
 
 class FlowWork(Work):
-    """One study of flow. A job is some texts."""
+    """One study of flow. A job is a shard of texts."""
 
     spec: FlowSpec
 
@@ -50,14 +50,14 @@ class FlowWork(Work):
         self.counts = texts.counts
 
     def costs(self) -> list[float]:
-        """The work of the texts of each shard."""
+        """The cost of the texts of each shard."""
         return [sum(sum(self._work(text).values()) for text in shard) for shard in self._shards]
 
     def _work(self, text: FlowText) -> dict[str, float]:
         return self._costs.by_measure(text, self.spec)
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[list[FlowText]]:
-        """The texts, some at a time."""
+        """The texts in shards."""
         for number, shard in enumerate(self._shards):
             if number == 0 and self.spec.mode == "train" and not drops(self.model.network, self.model.inputs([shard[0].text])):
                 name = self.model.name
@@ -65,7 +65,7 @@ class FlowWork(Work):
             yield shard
 
     def do(self, job: list[FlowText]) -> States:
-        """What every part of the study sees in the texts."""
+        """The states of every part of the study for the texts of a job."""
         parts = FlowParts(self.spec)
         whole = sum(sum(self._work(text).values()) for text in job)
         before = 0.0
@@ -78,7 +78,7 @@ class FlowWork(Work):
         return parts.states
 
     def _tell(self, before: float, costs: Mapping[str, float], whole: float) -> Callable[[str, float], None]:
-        """What hears of a measure of a text, and the share of it that is done."""
+        """A function that receives a measure of a text, and the share of it that is done."""
         done: dict[str, float] = {}
 
         def tell(measure: str, share: float) -> None:
@@ -106,7 +106,7 @@ class FlowWork(Work):
 
 
 class FlowParts:
-    """The parts of a study and what they have seen; restored from their states."""
+    """The parts of a study with their states, new or restored."""
 
     def __init__(self, spec: FlowSpec, states: Mapping[str, State] | None = None) -> None:
         parts = spec.parts or ()
@@ -130,7 +130,7 @@ class FlowParts:
             self.others["agreement"] = Agreement(**common, kept=kept("agreement"))
 
     def observe(self, job: FlowText, flow: Flow) -> None:
-        """Take in the flow of a text."""
+        """Add the flow of a text to every part."""
         self.precision.observe(job.text, flow)
         if self.coreference is not None and job.passage is not None:
             self.coreference.observe(job.text, flow.values, job.passage)
@@ -144,11 +144,11 @@ class FlowParts:
 
     @property
     def states(self) -> States:
-        """What each part has seen."""
+        """The state of each part."""
         return {name: part.kept.state for name, part in self._all().items()}
 
     def tables(self) -> dict[str, Table]:
-        """The tables of all parts, called `flow_...` since runs have tables of coreference, and a `summary`."""
+        """A `summary`, and the tables of all parts, named `flow_...` because runs have tables of coreference, too."""
         made = {name: table for part in self._all().values() for name, table in part.tables().items()}
         return {"summary": summary(made), **{f"flow_{name}": table for name, table in made.items()}}
 
@@ -163,13 +163,13 @@ COLUMNS = ("measure", "layer", "method", "relative_error", "texts")
 
 
 class Precision:
-    """The mean over a text's entries of standard error / value, layer by layer; 0 of what is exact."""
+    """The mean over a text's entries of standard error / value, layer by layer; 0 for exact values."""
 
     def __init__(self, kept: StateColumns | None = None) -> None:
         self.kept = kept or StateColumns()
 
     def observe(self, text: Encoded, flow: Flow) -> None:
-        """Take in the flow of a text."""
+        """Add the flow of a text."""
         for name, values in flow.values.items():
             errors = flow.errors[name]
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -188,5 +188,5 @@ class Precision:
         return {"precision": Table.from_rows(rows, COLUMNS)}
 
     def notes(self) -> list[str]:
-        """What there is to say about how it was worked out, each once."""
+        """Notes on how the flow was computed, each once."""
         return list(dict.fromkeys(self.kept.words("note")))

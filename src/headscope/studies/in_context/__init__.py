@@ -1,4 +1,4 @@
-"""What a language model gains from its context, and whether induction heads bring it about (Olsson et al. 2022)."""
+"""What a language model gains from its context, and whether induction heads cause it (Olsson et al. 2022)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 
 class InContextStudy(Study):
-    """In-context learning with and without the strongest induction heads, beside random heads of the same layers."""
+    """A study of in-context learning with and without the strongest induction heads, and without random heads."""
 
     name = "in_context"
     verb = "in-context"
@@ -33,7 +33,7 @@ class InContextStudy(Study):
         "the same layers are switched off."
     )
     published = (
-        "Published: Olsson et al. 2022, for models of Anthropic's trained on other data: about −0.4 nats from token 50 to token 500 in all "
+        "Published: Olsson et al. 2022, for Anthropic's models, trained on other data: about −0.4 nats from token 50 to token 500 in all "
         "models of more than one layer, most of which goes when induction heads are switched off in small models."
     )
     figures = (
@@ -49,7 +49,7 @@ class InContextStudy(Study):
         ),
         StudyFigure(
             "in_context_effects",
-            "what the model loses of its in-context learning without heads",
+            "how much in-context learning the model loses without heads",
             "effects",
             "in_context_effects",
             "in-context",

@@ -1,4 +1,4 @@
-"""Which heads are switched off: the strongest by a score of other texts, and random heads of the same layers."""
+"""The heads that are switched off: the strongest by a score on other texts, and random heads of the same layers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     Gates = Mapping[int, Float64[np.ndarray, "head"]]
 
-TRIES = 50  # for a draw that is none of those before
+TRIES = 50  # for a draw that differs from all earlier ones
 
 
 @dataclass(frozen=True)
 class HeadSets:
-    """For each number of heads the strongest, and draws of as many others of the same layers."""
+    """For each number of heads, the strongest ones, and draws of as many other heads of the same layers."""
 
     layout: HeadLayout
     strongest: Mapping[int, tuple[int, ...]]
@@ -29,11 +29,11 @@ class HeadSets:
 
     @classmethod
     def choose(cls, scores: Float64[np.ndarray, "head"], layout: HeadLayout, numbers: Sequence[int], draws: int, seed: int) -> HeadSets:
-        """The sets of each number; an error if there are not as many heads, or none has a score."""
+        """The sets of each number; an error if there are too few heads with a score."""
         known = int(np.isfinite(scores).sum())
         if max(numbers) >= known:
             problem = f"{max(numbers)} heads are to be switched off, but only {known} of the model's {layout.size} have a score"
-            raise RunError(problem, "Name a smaller number of --heads, or --chosen-on a corpus in which tokens repeat")
+            raise RunError(problem, "Use a smaller number with --heads, or name a corpus in which tokens repeat with --chosen-on")
         order = [int(head) for head in np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")]
         strongest = {number: tuple(order[:number]) for number in numbers}
         named = set(order[: max(numbers)])
@@ -42,7 +42,7 @@ class HeadSets:
         return cls(layout, strongest, random)
 
     def systems(self) -> list[tuple[int, ...]]:
-        """The heads that are off in each system: none, and for each number the strongest and each draw."""
+        """The heads that are off in each system: none, and for each number of heads the strongest and each draw."""
         return [(), *(heads for number in self.strongest for heads in (self.strongest[number], *self.random[number]))]
 
     def gates(self) -> list[Gates]:
@@ -58,13 +58,13 @@ class HeadSets:
         return gates
 
     def names(self, heads: Sequence[int]) -> str:
-        """The names of heads, as people read them."""
+        """The names of heads, separated by commas."""
         ids = self.layout.ids()
         return ", ".join(str(ids[head]) for head in heads)
 
 
 def _draws(heads: Sequence[int], named: set[int], layout: HeadLayout, draws: int, rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-    """Random heads of the layers of some heads, as many in each: none of the strongest, if the layer has others."""
+    """Random heads, as many in each layer as in `heads`; none of the strongest, if the layer has enough others."""
     site_of = layout.site_of()
     pools = []
     for site in sorted({int(site_of[head]) for head in heads}):

@@ -1,4 +1,4 @@
-"""Figures of in-context learning: the loss by position, and what is lost without heads."""
+"""Figures of in-context learning: the loss by position, and how it changes without heads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def loss_by_position(results: Results, kind: str | None = None) -> Drawing:
 
 
 def _mark(axes: Axes, results: Results) -> None:
-    """A line where the second copy begins, or bands where early and late losses are taken."""
+    """Draw a line at the start of the second copy, or bands at the early and the late tokens."""
     places = results.measures["in_context"]["places"]
     if "copy_drop" in results["summary"]["quantity"]:
         begin = (places["context"] + 1) // 2 - 0.5 + (places["context"] % 2 == 0)

@@ -1,4 +1,4 @@
-"""What a study of in-context learning found, in plain words."""
+"""Findings of a study of in-context learning, in sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEARNING = {
 
 
 def sentences(results: Results) -> list[str]:
-    """What the model gains from its context, which heads were chosen, and what is left without them."""
+    """What the model gains from its context, which heads were chosen, and what it gains without them, as sentences."""
     measured = results.measures["in_context"]
     summary = {(row["quantity"], row["off"], row["heads"]): row for row in results["summary"]}
     shown = [quantity for quantity in _LEARNING if (quantity, "none", 0) in summary]

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from headscope.studies.in_context.spec import InContextSpec
 
 LOSSES = ("early", "late", "first_copy", "second_copy", "loss")
-BINS, TEXT_BINS = 128, 32  # of positions at most, in a curve of drawn sequences and of other texts
+BINS, TEXT_BINS = 128, 32  # most bins of positions, for drawn sequences and for other texts
 
 
 @dataclass(frozen=True)
 class ContextPlaces:
-    """The places of a context of so many tokens. Tokens are counted from 0, and the first is never predicted."""
+    """The places in a context of `context` tokens. Tokens are counted from 0, and the first is never predicted."""
 
     context: int
-    early: tuple[int, int]  # the first token, and the first one after the last
+    early: tuple[int, int]  # the first token, and the token after the last
     late: tuple[int, int]
     needed: int  # tokens that a text must have
     bins: int  # of positions, in a curve
 
     @classmethod
     def of(cls, spec: InContextSpec, context: int, drawn: bool) -> ContextPlaces:
-        """Those of the settings, at the same shares of a context that is shorter than 512 tokens."""
+        """The places of the settings, scaled to a context that is shorter than 512 tokens."""
         share = min(1.0, context / CONTEXT)
         half = round((spec.width - 1) / 2 * share)
         centres = [min(max(1, round(place * share)), context - 1) for place in (spec.early, spec.late)]
@@ -41,7 +41,7 @@ class ContextPlaces:
         return cls(context, early, late, centres[1] + 1, min(BINS if drawn else TEXT_BINS, context - 1))
 
     def bin_of(self) -> np.ndarray:
-        """For each token from the second on the number of its bin."""
+        """The number of the bin of each token, from the second token on."""
         return np.arange(self.context - 1) * self.bins // (self.context - 1)
 
     def curve(self, losses: Float64[np.ndarray, "*system token"]) -> Float64[np.ndarray, "*system bin"]:
@@ -53,7 +53,7 @@ class ContextPlaces:
         return means
 
     def means(self, text: Encoded, losses: Float64[np.ndarray, "*system token"]) -> Float64[np.ndarray, "*system loss"]:
-        """The mean losses of a text that `LOSSES` names; NaN for copies where nothing is written twice."""
+        """The mean losses of a text that `LOSSES` names; NaN for copies if the text is not a repeated sequence."""
         copies = _copies(text)
         parts = [np.arange(*self.early), np.arange(*self.late), *copies, np.arange(1, len(text))]
         found = [losses[..., part[(part >= 1) & (part < len(text))] - 1] for part in parts]
@@ -66,6 +66,6 @@ def is_drawn(text: Encoded) -> bool:
 
 
 def _copies(text: Encoded) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens of the first and of the second copy of a sequence of drawn words; none of any other text."""
+    """The tokens of the first and of the second copy of a sequence of drawn words; none for other texts."""
     places = np.flatnonzero(np.array(text.roles) == WORD) if is_drawn(text) else np.zeros(0, dtype=np.int64)
     return places[: len(places) // 2], places[len(places) // 2 :]

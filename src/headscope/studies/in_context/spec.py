@@ -1,4 +1,4 @@
-"""What a study of in-context learning is to do, as data."""
+"""The settings of a study of in-context learning."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from headscope.models import MODEL_HELP
 from headscope.results.specification import Role
 from headscope.studies.spec import StudySpec, Weights, some_and_once
 
-CONTEXT = 512  # tokens of the context that `early` and `late` are places in
+CONTEXT = 512  # tokens of the context in which `early` and `late` are places
 
 
 class InContextSpec(StudySpec):
-    """The settings of a study of in-context learning. Places are those of a context of 512 tokens, and of a shorter one
-    at the same shares.
+    """The settings of a study of in-context learning. Places refer to a context of 512 tokens, and are scaled to a
+    shorter one.
     """
 
     model: Annotated[str, Role.CONTENT] = Field("mini-decoder", description=f"{MODEL_HELP}; a language model")
@@ -27,7 +27,7 @@ class InContextSpec(StudySpec):
     by: Literal["induction", "duplicate", "previous_token", "name_induction", "name_copy"] = Field(
         "induction", description="score to choose heads by: induction, duplicate, previous_token, name_induction, name_copy"
     )
-    heads: tuple[int, ...] = Field((1, 4), description="numbers of strongest heads to switch off together, one after the other")
+    heads: tuple[int, ...] = Field((1, 4), description="how many of the strongest heads to switch off; several numbers in turn")
     draws: int = Field(5, ge=1, le=1000, description="draws of as many random heads of the same layers, as a control")
     how: Literal["mean", "zero"] = Field("mean", description="output of a head that is off: its mean over the texts, or zero")
     early: int = Field(50, ge=1, lt=CONTEXT, description="an early token, in a context of 512")
@@ -46,11 +46,11 @@ class InContextSpec(StudySpec):
     @classmethod
     def _numbers(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if any(number < 1 for number in value):
-            raise ValueError("name numbers of heads, from 1")
+            raise ValueError("numbers of heads begin with 1")
         return tuple(sorted(some_and_once(value)))
 
     @model_validator(mode="after")
     def _in_order(self) -> InContextSpec:
         if self.early >= self.late:
-            raise ValueError(f"the early token, {self.early}, should be before the late one, {self.late}")
+            raise ValueError(f"the early token, {self.early}, must be before the late token, {self.late}")
         return self

@@ -1,4 +1,4 @@
-"""Tables of a study of in-context learning: losses, what heads change about them, and losses by position."""
+"""Tables of a study of in-context learning: losses, how they change without heads, and losses by position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from headscope.studies.in_context.spec import InContextSpec
 
-# Late loss minus early loss, as Olsson et al. have it; the loss of the first copy minus that of the second.
+# Late loss minus early loss, as in Olsson et al.; the loss of the first copy minus that of the second.
 QUANTITIES = ("icl_score", "copy_drop", *LOSSES)
 NONE, STRONGEST, RANDOM = "none", "strongest", "random"
 
@@ -84,7 +84,7 @@ def all_tables(kept: StateColumns, heads: Table, sets: HeadSets, places: Context
 
 
 def _ranked(heads: Table) -> Table:
-    """The heads in the order of the score that they were chosen by."""
+    """The heads, sorted by the score by which they were chosen."""
     rows = sorted(heads, key=lambda row: -row["value"] if row["value"] == row["value"] else np.inf)
     return Table.from_rows([{"rank": rank, **row} for rank, row in enumerate(rows, 1)])
 
@@ -92,7 +92,7 @@ def _ranked(heads: Table) -> Table:
 def _curves(
     curves: Float64[np.ndarray, "text condition bin"], resampling: _Resampling, places: ContextPlaces, spec: InContextSpec
 ) -> Table:
-    """The loss at each bin of positions: the first token of the bin and the last, counted from 0."""
+    """The loss in each bin of positions; the first and the last token of a bin are counted from 0."""
     bin_of = places.bin_of()
     firsts, lasts = (1 + np.searchsorted(bin_of, np.arange(places.bins), side) for side in ("left", "right"))
     conditions = [(NONE, 0), *((off, number) for number in spec.heads for off in (STRONGEST, RANDOM))]

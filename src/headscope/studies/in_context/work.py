@@ -1,4 +1,4 @@
-"""Heads chosen on some texts, and the losses of others with and without them, kept as it goes, written as tables."""
+"""The work of a study of in-context learning: heads are chosen on some texts, and losses are measured on others."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Float64
 
 BATCH, GPU_BATCH = 2048, 32768  # padded tokens of a batch
-SHARD = 8  # texts that are scored before anything is written
+SHARD = 8  # texts per job; results are saved after each job
 
 
 class InContextJob(NamedTuple):
-    """Some texts: to choose heads on, or to score with and without them."""
+    """Some texts: to choose heads on, or to score with and without heads."""
 
     chooses: bool
     texts: Sequence[Encoded]
 
 
 class InContextWork(Work):
-    """One study of in-context learning: heads are chosen first, and then texts are scored, some at a time."""
+    """One study of in-context learning: heads are chosen first, then texts are scored in shards."""
 
     spec: InContextSpec
 
@@ -55,9 +55,8 @@ class InContextWork(Work):
             problem = f"{spec.model} does not predict each next token from those before it, so it has no in-context learning to measure"
             raise RunError(problem, "Use a language model such as mini-decoder or gpt2; a loaded one needs head=True")
         if max(spec.heads) >= self.model.layout.size:
-            raise RunError(
-                f"{max(spec.heads)} heads are to be switched off, but {spec.model} has {self.model.layout.size}", "Name fewer --heads"
-            )
+            problem = f"{max(spec.heads)} heads are to be switched off, but {spec.model} has {self.model.layout.size}"
+            raise RunError(problem, "Use smaller numbers with --heads")
         require_length(self.model, spec)
         self._measure = Sequences()
         self._plan = Plan.make([self._measure], self.model.sites)
@@ -66,11 +65,11 @@ class InContextWork(Work):
         self._texts = self._tokens = 0
 
     def prepare(self) -> None:
-        """Read the texts that heads are chosen on, and those that are scored, which must be others."""
+        """Read the texts that heads are chosen on, and the texts that are scored, which must be others."""
         self._choosing = list(self._encoder().texts(self._corpus("chosen_on"), self.counts.dropped))
         corpus = self.context.corpus
         texts = list(self._encoder().texts(corpus, self.counts.dropped))
-        drawn = bool(texts) and all(map(is_drawn, texts))  # their context is as long as they are
+        drawn = bool(texts) and all(map(is_drawn, texts))  # the context of drawn sequences is their length
         self.places = ContextPlaces.of(self.spec, max(map(len, texts)) if drawn else self.spec.max_length, drawn)
         long = [text for text in texts if len(text) >= self.places.needed]
         if not long:
@@ -96,7 +95,7 @@ class InContextWork(Work):
         return Encoder(self.model.tokenizer, unit="document", max_length=self.spec.max_length, overlong="window")
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[InContextJob]:
-        """All texts to choose heads on, and then those to score, some at a time."""
+        """One job with all texts to choose heads on, and then the texts to score in shards."""
         yield InContextJob(True, self._choosing)
         self._sets = self._choose(merged())
         for start in range(0, len(self._scored), SHARD):
@@ -134,7 +133,7 @@ class InContextWork(Work):
             self.meter.tell(1.0, self._texts, self._tokens)
 
     def _score(self, texts: Sequence[Encoded], kept: StateColumns) -> None:
-        """Add the losses of each text under each set of gates, and its curves: random sets as one, their mean."""
+        """Add the losses of each text under each set of gates, and its curves; random sets are averaged."""
         assert self._sets is not None
         losses = self._losses(texts)
         kept.say("document", [text.document for text in texts])
@@ -154,11 +153,11 @@ class InContextWork(Work):
 
     @cached_property
     def _replace(self) -> Mapping[int, Float[torch.Tensor, "head d"]] | None:
-        """What heads give on average at the words of the scored texts, if that is what they give when they are off."""
+        """The mean output of heads over the words of the scored texts, if heads that are off have it; else None."""
         return mean_contexts(self.model, batches(self._scored, self._batch)) if self.spec.how == "mean" else None
 
     def _curves(self, systems: Float64[np.ndarray, "system bin"]) -> Float64[np.ndarray, "condition bin"]:
-        """The whole model, and for each number of heads the strongest, and the mean over random draws."""
+        """The curves of the whole model, and for each number of heads without the strongest and without random ones."""
         parts = systems[1:].reshape(len(self.spec.heads), 1 + self.spec.draws, -1)
         return np.concatenate([systems[:1], *(np.stack([part[0], part[1:].mean(0)]) for part in parts)])
 
@@ -186,6 +185,6 @@ def _too_short(texts: Sequence[Encoded], spec: InContextSpec) -> tuple[str, str]
     longest: dict[str, int] = {}
     for text in texts:
         longest[text.document] = max(longest.get(text.document, 0), len(text))
-    usual = sorted(longest.values())[len(longest) // 4]  # three of four documents are as long
+    usual = sorted(longest.values())[len(longest) // 4]  # three of four documents are at least as long
     remedy = f"Use --max-length {max(8, 2 ** (usual.bit_length() - 1))}"
     return f"no text of {where} has a context of {spec.max_length} tokens: the longest has {max(map(len, texts))}", remedy

@@ -1,4 +1,4 @@
-"""Keywords by attention: which heads tell the words of keyphrases from the others, alone and together (Štefánik)."""
+"""Keywords by attention: which heads distinguish the words of keyphrases, alone and together (Štefánik)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class KeywordStudy(Study):
-    """Which heads look at the words of keyphrases, and how well all of them together find those."""
+    """A study of which heads attend to keyphrases, and how well all heads together find them."""
 
     name = "keywords"
     verb = "probe keywords"
@@ -53,7 +53,7 @@ class KeywordStudy(Study):
         ),
         StudyFigure(
             "keyword_losses",
-            "heads ranked by the cross-entropy of a regression on one head, and what that saves",
+            "heads ranked by the cross-entropy of a regression on one head, and what each head saves",
             "losses",
             "keywords_heads",
             "probe keywords",
@@ -74,7 +74,7 @@ class KeywordStudy(Study):
         ),
         StudyFigure(
             "keyword_scores",
-            "how well heads find keywords, beside baselines",
+            "how well heads find keywords, with baselines",
             "scores",
             "keywords_scores",
             "probe keywords",

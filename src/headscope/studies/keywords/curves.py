@@ -14,7 +14,7 @@ from headscope.studies.keywords.learning import LEVELS, Standard, counts, regres
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Float64, Int64
 
-THRESHOLDS = np.linspace(0.0, 1.0, 41)  # chances of being part of a keyphrase
+THRESHOLDS = np.linspace(0.0, 1.0, 41)  # probabilities of being part of a keyphrase
 
 
 def sizes(heads: int) -> list[int]:
@@ -23,13 +23,13 @@ def sizes(heads: int) -> list[int]:
 
 
 def by_threshold(logits: Float64[np.ndarray, "word"], words: Words) -> Float64[np.ndarray, "text threshold level 3"]:
-    """Of each text what is found, wrongly found and missed, if words from a chance on are taken."""
+    """For each text, what is found, wrongly found and missed if words from each probability on are marked."""
     chances = 1 / (1 + np.exp(-np.clip(logits, -500, 500)))
     return np.stack([np.stack([counts(chances, words, level, cut) for level in LEVELS], 1) for cut in THRESHOLDS], 1)
 
 
 def by_heads(learnt_from: Words, held: Words, penalty: float, tuning: Bool[np.ndarray, "text"]) -> Float64[np.ndarray, "text size level 3"]:
-    """The same with a regression on the best heads alone, for each number of heads; thresholds are tuned each time."""
+    """What is found with a regression on the best heads, by their number; thresholds are tuned for each number."""
     rest, tried = tuning_parts(learnt_from, tuning)
     first, second = ranking(learnt_from, penalty), ranking(rest, penalty)
     steps = []

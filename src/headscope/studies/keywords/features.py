@@ -1,4 +1,4 @@
-"""The documents that have keyphrases, and of each word its received attention, its place and its rarity."""
+"""The documents that have keyphrases, and the received attention, the place and the rarity of each word."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ HOWS: tuple[How, ...] = get_args(How)
 
 @dataclass(frozen=True)
 class Words:
-    """The words of some texts, one text after the other. `received` is attention by way of summing up, and head."""
+    """The words of some texts, one text after the other. `received` is attention, by kind of summary and head."""
 
     texts: tuple[Encoded, ...]
     received: Float32[np.ndarray, "word how head"]
 
     @cached_property
     def text_of(self) -> Int64[np.ndarray, "word"]:
-        """The number of the text that each word is of."""
+        """The number of each word's text."""
         return np.repeat(np.arange(len(self.texts)), [len(text.words) for text in self.texts])
 
     @cached_property
     def kinds(self) -> Int64[np.ndarray, "word"]:
-        """Whether each word begins a keyphrase, is inside of one, or outside."""
+        """Whether each word begins a keyphrase, is inside one, or is outside."""
         return phrase_kinds(tag or "O" for text in self.texts for tag in text.tags)
 
     @property
@@ -64,13 +64,13 @@ class Words:
         return [text.document for text in self.texts]
 
     def some(self, chosen: Bool[np.ndarray, "text"]) -> Words:
-        """Those of some texts alone."""
+        """The words of some of the texts."""
         texts = tuple(text for text, wanted in zip(self.texts, chosen, strict=True) if wanted)
         return Words(texts, self.received[chosen[self.text_of]])
 
     @cached_property
     def places(self) -> Float64[np.ndarray, "word 2"]:
-        """Where each word stands: its share of the text, and the logarithm of its number."""
+        """The place of each word: as a share of the text, and the logarithm of its number."""
         numbers = np.concatenate([np.arange(len(text.words)) for text in self.texts])
         sizes = np.array([len(text.words) for text in self.texts])[self.text_of]
         return np.stack([numbers / np.maximum(sizes, 1), np.log1p(numbers)], 1)
@@ -87,18 +87,18 @@ class Words:
 
 @dataclass(frozen=True)
 class Rarity:
-    """In how many of some texts each form is."""
+    """In how many texts each form occurs."""
 
     texts: int
     holding: Counter[str]
 
     @classmethod
     def learnt(cls, words: Words) -> Rarity:
-        """From these texts."""
+        """The rarity of forms in these texts."""
         return cls(len(words.texts), Counter(form for text in words.texts for form in {word.form.casefold() for word in text.words}))
 
     def of(self, form: str) -> float:
-        """The logarithm of one by the share of texts with the form, one text more being counted on either side."""
+        """The logarithm of (1 + texts) / (1 + texts with the form)."""
         return float(np.log((1 + self.texts) / (1 + self.holding[form])))
 
 
@@ -110,7 +110,7 @@ def read_words(
     limit_bytes: int = 4 << 30,
     progress: Progress | None = None,
 ) -> Words:
-    """All words of the texts with what they receive; for encoder–decoders what the encoder's heads give."""
+    """All words of the texts with the attention that they receive; in encoder-decoders from the encoder's heads."""
     import torch
 
     sites = [number for number, site in enumerate(model.sites) if site.kind in ("encoder", "decoder")]
@@ -121,8 +121,9 @@ def read_words(
     need = int(starts[-1]) * heads * len(HOWS) * 4
     if need > limit_bytes:
         raise RunError(
-            f"what {starts[-1]:,} words receive from {heads} heads takes {need / 2**30:.1f} GiB, more than {limit_bytes / 2**30:.1f}",
-            "Take fewer documents with --limit",
+            f"the attention that {starts[-1]:,} words receive from {heads} heads takes {need / 2**30:.1f} GiB, and the limit is "
+            f"{limit_bytes / 2**30:.1f} GiB",
+            "Use fewer documents with --limit",
         )
     received = np.zeros((int(starts[-1]), len(HOWS), heads), dtype=np.float32)
     place = {id(text): number for number, text in enumerate(texts)}
@@ -145,7 +146,7 @@ def read_words(
 def _streamed(
     model: Model, batch: Sequence[Encoded], groups: WordGroups, rows: Bool[torch.Tensor, "text 1 row 1"], sites: Sequence[int]
 ) -> list[Float[torch.Tensor, "how text head word"]]:
-    """What words receive from each site."""
+    """The attention that words receive from each site."""
     import torch
 
     parts: list[torch.Tensor] = []
@@ -168,7 +169,7 @@ def _rows(groups: WordGroups, source: Source) -> Bool[np.ndarray, "text row"]:
 def _received(
     maps: Float[torch.Tensor, "text head row word"], rows: Bool[torch.Tensor, "text 1 row 1"]
 ) -> Float[torch.Tensor, "how text head word"]:
-    """Attention that a word receives: the mean over rows, and the largest."""
+    """The attention that a word receives: the mean over rows, and the maximum."""
     import torch
 
     from_rows = maps * rows
@@ -188,12 +189,12 @@ def texts_with_keyphrases(corpus: Corpus, model: Model, spec: KeywordSpec, limit
             texts.append(text)
     tally.update(corpus.skipped)
     if len({text.document for text in texts}) < 2:
-        raise RunError(f"{len(texts)} documents have a keyphrase in their first {length} tokens", "Give at least two")
+        raise RunError(f"{len(texts)} documents have a keyphrase in their first {length} tokens", "Use a corpus with at least two")
     return texts
 
 
 def _located(corpus: Corpus, tally: Tally) -> Iterator[Document]:
-    """The documents in which a keyphrase stands."""
+    """The documents that contain a keyphrase."""
     for document in corpus:
         if set(phrase_tags(document)) <= {OUTSIDE}:
             tally.add("texts without a keyphrase skipped", document.id)

@@ -31,7 +31,7 @@ _WIDTH, _EDGE, _LIST = 5.6, 0.15, 2.6  # inches of the text, around it, and of t
 
 
 def heads(results: Results, kind: str | None = None) -> Drawing:
-    """What keywords receive more than other words, in units of spread; a dot marks significant heads."""
+    """How much more attention keywords receive than other words, in units of spread; dots mark significant heads."""
     table = results["keywords_heads"].where(received="mean")
     layers, width = max(table["layer"]), max(table["head"])
     grid, sure = np.full((layers, width), np.nan), []
@@ -52,7 +52,7 @@ def heads(results: Results, kind: str | None = None) -> Drawing:
 
 
 def losses(results: Results, kind: str | None = None) -> Drawing:
-    """The heads of lowest cross-entropy with intervals, beside that of knowing only the share of keywords."""
+    """The heads of lowest cross-entropy with intervals, and the cross-entropy with only the share of keywords."""
     if "keywords_ranking" not in results:
         raise RunError("the study has no keywords_ranking: an earlier version made it", "Make it again with headscope probe keywords")
     best = list(results["keywords_ranking"].head(_RANKED))
@@ -79,14 +79,14 @@ def losses(results: Results, kind: str | None = None) -> Drawing:
         axes.invert_yaxis()
         axes.set_xlabel("Cross-entropy on other documents (nats per word)")
         saved = axes.secondary_xaxis("top", functions=(partial(_saved, constant), partial(_spent, constant)))
-        saved.set_xlabel("Saved beside the share of keywords alone (1/1000 nats per word)", fontsize=pt(8))
+        saved.set_xlabel("Saved compared with the share of keywords alone (1/1000 nats per word)", fontsize=pt(8))
         legend_beside(axes, 7)
         sign(figure, f"{best[0]['n']:,} texts. Bars: 95% intervals over documents. Open: saving not significant", results.signature)
     return figure
 
 
 def _saved(constant: float, loss: Any) -> Any:
-    """What a cross-entropy saves, in thousandths."""
+    """What a cross-entropy saves, in thousandths of a nat."""
     return 1000 * (constant - np.asarray(loss))
 
 
@@ -97,7 +97,7 @@ def _spent(constant: float, saved: Any) -> Any:
 def curves(results: Results, kind: str | None = None) -> Drawing:
     """F1 of the logistic regression by threshold and by number of heads kept; lines for words and for phrases."""
     table = results["keywords_curves"]
-    panels = (("threshold", "Threshold: least chance of being in a keyphrase"), ("heads", "Heads kept, lowest cross-entropy first"))
+    panels = (("threshold", "Threshold: least probability of being in a keyphrase"), ("heads", "Heads kept, lowest cross-entropy first"))
     with theme():
         side = across(2)
         figure = new_figure(7.6, 3.2 * (2 // side))
@@ -155,7 +155,7 @@ def _bars(axes: Axes, results: Results, level: str, first: str) -> None:
 
 
 def shaded_text(result: KeywordResult, top: int, signature: str) -> Drawing:
-    """The text to the left, its best phrases to the right."""
+    """A figure with the text on the left and its best phrases on the right."""
     words = result.document.words
     if len(words) > MOST:
         raise RunError(f"a figure has room for {MOST:,} words, not {len(words):,}", "Write a page: -o page.html")
@@ -178,7 +178,7 @@ def shaded_text(result: KeywordResult, top: int, signature: str) -> Drawing:
 
 
 def _places(result: KeywordResult) -> tuple[list[tuple[float, float, float]], float]:
-    """Where each word stands, in inches from the upper left (left, middle, width), and how low the last line is."""
+    """The place of each word in inches from the upper left (left, middle, width), and the place of the last line."""
     space = width_of("n n", _SIZE) - width_of("nn", _SIZE)
     places: list[tuple[float, float, float]] = []
     x, y = _EDGE, _EDGE + _STEP / 2
@@ -197,7 +197,7 @@ def _places(result: KeywordResult) -> tuple[list[tuple[float, float, float]], fl
 
 
 def _together(words: Iterable[Word]) -> Iterator[list[Word]]:
-    """Words with no space between them, which stay on one line."""
+    """Groups of words with no space between them, which stay on one line."""
     group: list[Word] = []
     for word in words:
         group.append(word)

@@ -1,4 +1,4 @@
-"""Keywords of any text: words weighed by all heads together, with weights that a study has learnt."""
+"""Keywords of any text: words are weighted by all heads together, with weights that a study has learnt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainedFinder:
-    """What a finder learnt from, and how well that did: F1 of words on documents that it had not seen."""
+    """What a finder learnt from, and its F1 of words on documents that it had not seen."""
 
     model: str
     fingerprint: str
@@ -49,7 +49,7 @@ class TrainedFinder:
 
     @property
     def sentence(self) -> str:
-        """All of it in words."""
+        """A sentence with all of this."""
         interval = f" [{self.low:.2f}, {self.high:.2f}]" if np.isfinite(self.low) else ""
         return (
             f"Words are weighted by all heads of {self.model}, with weights learnt from the keyphrases of {self.texts:,} documents "
@@ -59,7 +59,7 @@ class TrainedFinder:
 
 @dataclass(frozen=True)
 class KeywordResult:
-    """A text with the chance of each word to be part of a keyphrase, and its phrases, the best first."""
+    """A text with the probability of each word to be part of a keyphrase, and its phrases, the best first."""
 
     document: Document
     weights: Float64[np.ndarray, "word"]
@@ -71,24 +71,24 @@ class KeywordResult:
 
 @dataclass(frozen=True)
 class Finder:
-    """A model and what tells from its heads which words matter. `length` is how many tokens it reads at a time."""
+    """A model and a regression on its heads that finds keywords. `length` is how many tokens it reads at a time."""
 
     model: Model
     scale: Standard
     fit: LogisticFit
-    cut: float  # log odds from which on a word is taken
+    cut: float  # least log odds of a word that is marked
     length: int
     source: Source
     trained: TrainedFinder
 
     @classmethod
     def open(cls, folder: str | Path, model: Model | None = None, device: str | None = None) -> Finder:
-        """What a finished study of keywords learnt from all its documents; the model must be the same."""
+        """The finder that a finished study of keywords learnt from all its documents; the model must be the same."""
         return cls.of(Results.open(Path(folder)), model, device)
 
     @classmethod
     def of(cls, results: Results, model: Model | None = None, device: str | None = None) -> Finder:
-        """The same of results in hand."""
+        """The finder that loaded results of a study contain."""
         folder = results.path or "this"
         if results.study != "keywords":
             raise RunError(f"{folder} is not a study of keywords", "Make one with headscope probe keywords --out FOLDER")
@@ -116,8 +116,8 @@ class Finder:
 
     @classmethod
     def _of(cls, model: Model, kept: StateColumns, longest: int, source: Source, trained: TrainedFinder) -> Finder:
-        """From what a study keeps. Texts are read in no larger pieces than were learnt from: attention is thinner in
-        longer ones.
+        """The finder from the state of a study. Texts are read in windows no longer than those that were learnt from,
+        because attention is thinner in longer ones.
         """
         scale = Standard(kept.numbers("mean"), kept.numbers("spread"))
         fit = LogisticFit(kept.numbers("coefficients"), float(kept.numbers("intercept")[0]))
@@ -125,10 +125,10 @@ class Finder:
         return cls(model, scale, fit, float(kept.numbers("cuts")[1]), max(length, model.tokenizer.pair.size + 2), source, trained)
 
     def _windows(self, name: str, words: Sequence[Word], sizes: Int64[np.ndarray, "word"], room: int) -> tuple[list[Window], list[Encoded]]:
-        """Windows and what the model reads of them.
+        """The windows of a text, and the model's input for each.
 
-        Some tokenizers need more tokens for a word that nothing stands before: then less room is counted on, until
-        no word is lost.
+        Some tokenizers need more tokens for a word at the start of a text. Then the windows are made smaller until no
+        word is lost.
         """
         encoder = Encoder(self.model.tokenizer, "sentence", self.length, "truncate", decoder_start=self.model.decoder_start)
         spare = 0
@@ -142,13 +142,11 @@ class Finder:
             spare = 2 * spare + 1
 
     def find(self, text: str | Document, progress: Progress | None = None) -> KeywordResult:
-        """The words and phrases of a text that matter. One longer than `length` is read in windows that overlap by
-        half.
-        """
+        """The keywords and phrases of a text. A text longer than `length` is read in windows that overlap by half."""
         document = plain(text)
         words = document.words
         if not words:
-            raise RunError(f"there is no word in {document.id}", "Give a text")
+            raise RunError(f"there is no word in {document.id}", "Give a text with words")
         tally = Tally()
         sizes = np.bincount(self.model.tokenizer.tokens(words, tally)[1], minlength=len(words))
         room = self.length - self.model.tokenizer.single.size
@@ -164,7 +162,7 @@ class Finder:
         best = np.full(len(words), -1.0)
         begin = 0
         for (start, end), window in zip(parts, texts, strict=True):
-            seen = np.array(window.annotation.positions, dtype=np.int64)  # fewer than there should be if a word is lost after all
+            seen = np.array(window.annotation.positions, dtype=np.int64)  # fewer than expected if a word is lost after all
             places, central = fits[start + seen], centrality((start, end), len(fits))[seen]
             better = central > best[places]
             weights[places[better]] = _chance(logits[begin : begin + len(seen)][better])
@@ -181,7 +179,7 @@ class Finder:
 
 
 def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds: int = 5, progress: Progress | None = None) -> Finder:
-    """A finder from all heads of a model, learnt from a corpus with keyphrases, and tried on its documents in turn."""
+    """A finder from all heads of a model, learnt from a corpus with keyphrases, and cross-validated on it."""
     spec = validated(KeywordSpec, {"folds": folds, "corpus": name})
     texts = texts_with_keyphrases(Corpus.of(map(plain, corpus or read(SAMPLER))), model, spec, None, Counts())
     words = read_words(model, texts, spec.source, progress=progress)
@@ -197,7 +195,7 @@ def learn(model: Model, corpus: Corpus | None = None, name: str = SAMPLER, folds
 
 
 def kept_for_finder(words: Words, penalty: float) -> StateColumns:
-    """What a study keeps for finders: the regression learnt from all documents, and how long its texts were."""
+    """What a study keeps for finders: the regression learnt from all documents, and the lengths of its texts."""
     system = SYSTEMS[TOGETHER]
     learnt = system(words, penalty)
     assert learnt.scale is not None
@@ -213,7 +211,7 @@ def kept_for_finder(words: Words, penalty: float) -> StateColumns:
 
 
 def plain(text: str | Document) -> Document:
-    """A text with words and signs apart, whatever a corpus takes for words: `mining),` is three."""
+    """A text with words and punctuation separated, whatever the words of its corpus are: `mining),` becomes three."""
     document = text if isinstance(text, Document) else Document("text", tuple(text_paragraphs(text.replace("\r\n", "\n"))))
     sentences = []
     for written in document.sentences:
@@ -231,8 +229,8 @@ Window = tuple[int, int]  # words [start, end)
 
 
 def windows(sizes: Sequence[int], room: int) -> list[Window]:
-    """Windows of at most `room` tokens over words of these sizes, each beginning halfway through the one before; the
-    last is as full.
+    """Windows of at most `room` tokens over words of these sizes, each of which begins in the middle of the one
+    before; the last is as full as the others.
     """
     ends = np.concatenate([[0], np.cumsum(sizes)])
     listed: list[Window] = []
@@ -241,9 +239,9 @@ def windows(sizes: Sequence[int], room: int) -> list[Window]:
         end = int(np.searchsorted(ends, ends[start] + room, "right")) - 1
         if end >= words:
             first = int(np.searchsorted(ends, ends[words] - room, "left"))
-            # What lies within the last window, as it reaches back, would add nothing.
+            # Windows inside the last one, which reaches back, would add nothing.
             return [*(window for window in listed if window[0] < first), (first, words)]
-        if listed and end == listed[-1][1]:  # before a long word: not further than the window before
+        if listed and end == listed[-1][1]:  # before a long word: no further than the window before
             start += 1
             continue
         listed.append((start, end))
@@ -251,7 +249,7 @@ def windows(sizes: Sequence[int], room: int) -> list[Window]:
 
 
 def centrality(window: Window, words: int) -> Float64[np.ndarray, "word"]:
-    """How many words stand between each word of a window and its nearer edge; ends of the text are no edges."""
+    """How many words are between each word of a window and its nearer edge; ends of the text are not edges."""
     start, end = window
     places = np.arange(start, end)
     left = places - start if start > 0 else np.full(end - start, np.inf)

@@ -1,4 +1,4 @@
-"""What a study of keywords found, in plain words."""
+"""Findings of a study of keywords, in sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WHAT = {"words": "the words of keyphrases", "phrases": "whole keyphrases"}
 
 
 def sentences(tables: Mapping[str, Table]) -> list[str]:
-    """How well heads find keywords together and alone, and which of them weigh most."""
+    """How well heads find keywords together and alone, and which have the largest weights, as sentences."""
     return [*_together(tables["keywords_scores"]), *_alone(tables["keywords_heads"]), *_weights(tables["keywords_weights"])]
 
 

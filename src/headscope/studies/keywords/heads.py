@@ -1,4 +1,4 @@
-"""What each head alone tells of keywords: text by text, and by regressions scored on held-out texts."""
+"""How well each head alone finds keywords: text by text, and by regressions scored on held-out texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float64
 
 NUMBERS = ("key", "other", "effect", "auc")
-FLOOR = 1e-6  # a share of attention is kept this far from 0 and 1 where its logarithm is taken
+FLOOR = 1e-6  # shares of attention are clipped to this distance from 0 and 1 before a logarithm
 
 
 def observe(learnt_from: Words, words: Words, penalty: float, kept: StateColumns) -> None:
@@ -57,14 +57,14 @@ def observe(learnt_from: Words, words: Words, penalty: float, kept: StateColumns
 
 
 def head_table(kept: StateColumns, documents: list[str], heads: list[HeadId], replicates: int, seed: int) -> Table:
-    """`keywords_heads`: one row per head and way of summing up.
+    """`keywords_heads`: one row per head and kind of summary (mean or max).
 
-    `relative` is what a word of a keyphrase receives less what another word does, the mean over texts, with its
-    interval; `effect` the same in units of the spread within a text; `t` and `p` are Welch's over texts, `paired_t`
-    and `paired_p` those of the two means of each text, and `p_holm` the latter corrected for all heads; `loss` is
-    the cross-entropy of a regression on this one feature, with its interval; `gain`, with its own, is how much
-    smaller the loss of a regression on this one feature is than that of knowing the share of keywords alone, in nats
-    per word; `direct` takes attention itself for the chance.
+    `relative` is the attention that a word of a keyphrase receives minus that of another word, the mean over texts,
+    with its interval; `effect` is the same in units of the spread within a text. `t` and `p` are those of Welch's test
+    over texts, `paired_t` and `paired_p` those of a paired test, and `p_holm` is the latter corrected for all heads.
+    `loss` is the cross-entropy of a regression on this one feature, in nats per word, with its interval; `gain` is how
+    much smaller it is than the loss if only the share of keywords is known, with its interval; `direct` is the
+    cross-entropy if attention itself is the probability.
     """
     key, other, effect, auc = (kept.numbers(name) for name in NUMBERS)
     weights = poisson_weights(documents, replicates, seed)

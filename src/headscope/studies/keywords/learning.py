@@ -25,32 +25,32 @@ if TYPE_CHECKING:
 
 LEVELS: tuple[Level, ...] = ("token", "span")
 STEPS = 300  # of the scalar mix
-TUNING = 7  # one group of so many is what thresholds are tuned on
+TUNING = 7  # thresholds are tuned on one of so many groups
 LONGEST, MOST = 3, 40  # words of a phrase, and phrases of a text
 
 
 @dataclass(frozen=True)
 class Standard:
-    """Features put on one scale: their mean and spread in the texts that were learnt from."""
+    """Standardisation of features: their mean and spread in the texts that were learnt from."""
 
     mean: Float64[np.ndarray, "feature"]
     spread: Float64[np.ndarray, "feature"]
 
     @classmethod
     def learnt(cls, x: Float[np.ndarray, "word feature"]) -> Standard:
-        """From these words; a feature that never changes is left at 0."""
+        """The standardisation learnt from these words; a feature that never changes becomes 0."""
         spread = x.std(0, dtype=np.float64)
         return cls(x.mean(0, dtype=np.float64), np.where(spread > 0, spread, np.inf))
 
     def of(self, x: Float[np.ndarray, "word feature"]) -> Float[np.ndarray, "word feature"]:
-        """The same features of any words."""
+        """The standardised features of any words."""
         scaled: Float[np.ndarray, "word feature"] = ((x - self.mean) / self.spread).astype(np.float32)
         return scaled
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """A way of scoring words, the weights of its features if it has some, and what a regression learnt."""
+    """A way to score words, the weights of its features if it has some, and its fitted regression."""
 
     score: Scoring
     weights: Float64[np.ndarray, "how head"] | None = None
@@ -59,23 +59,23 @@ class Learnt:
 
 
 def every_word(words: Words, penalty: float) -> Learnt:
-    """All words alike."""
+    """A baseline that scores all words alike."""
     return Learnt(lambda other: np.zeros(len(other.text_of)))
 
 
 def position(words: Words, penalty: float) -> Learnt:
-    """Where a word stands."""
+    """A regression on the place of a word."""
     return regression(lambda other: other.places, words, penalty)
 
 
 def tf_idf(words: Words, penalty: float) -> Learnt:
-    """How frequent a word is here and how rare elsewhere."""
+    """A regression on tf-idf: how frequent a word is in its text and how rare in others."""
     known = Rarity.learnt(words)
     return regression(lambda other: other.rarity(known), words, penalty)
 
 
 def best_head(words: Words, penalty: float) -> Learnt:
-    """The one head, and way of summing up, that tells most alone."""
+    """A regression on the single best head and kind of summary."""
     flat = words.received.reshape(len(words.received), -1)
     scale = Standard.learnt(flat)
     x = scale.of(flat)
@@ -93,12 +93,12 @@ def best_head(words: Words, penalty: float) -> Learnt:
 
 
 def heads(words: Words, penalty: float) -> Learnt:
-    """All heads together."""
+    """A regression on all heads together."""
     return regression(_received, words, penalty)
 
 
 def heads_and_more(words: Words, penalty: float) -> Learnt:
-    """All heads, where a word stands, and how rare it is."""
+    """A regression on all heads, the place of a word, and its tf-idf."""
     known = Rarity.learnt(words)
     return regression(lambda other: np.concatenate([_received(other), other.places, other.rarity(known)], 1), words, penalty)
 
@@ -152,7 +152,7 @@ def _received(words: Words) -> Float[np.ndarray, "word feature"]:
 
 
 def regression(features: Callable[[Words], Float[np.ndarray, "word feature"]], words: Words, penalty: float) -> Learnt:
-    """A logistic regression on some features of words, put on one scale."""
+    """A logistic regression on standardised features of words."""
     x = features(words)
     scale = Standard.learnt(x)
     fit = logistic(scale.of(x), words.keys, penalty)
@@ -162,29 +162,29 @@ def regression(features: Callable[[Words], Float[np.ndarray, "word feature"]], w
 
 
 def threshold(scores: Float64[np.ndarray, "word"], words: Words, level: Level, most: int = 200) -> float:
-    """Above which score a word should be taken to be part of a keyphrase, so that F1 is best in these texts."""
+    """The score from which words are marked as part of a keyphrase, so that F1 is best in these texts."""
     candidates = np.unique(np.quantile(scores, np.linspace(0, 1, most + 1), method="nearest"))
     tried = [KeyphraseF1(level).of(counts(scores, words, level, cut)) for cut in candidates]
     return float(candidates[int(np.nanargmax(np.nan_to_num(tried, nan=-1.0)))])
 
 
 def counts(scores: Float64[np.ndarray, "word"], words: Words, level: Level, cut: float) -> Float64[np.ndarray, "text 3"]:
-    """True positives, false positives and misses of each text at this score; neighbours form one phrase."""
+    """True positives, false positives and false negatives of each text at a threshold; neighbours form one phrase."""
     taken: Int64[np.ndarray, "word"] = (scores >= cut).astype(np.int64)
     return KeyphraseF1(level).counted(taken, words.kinds, words.text_of, len(words.texts))
 
 
 def folds_of(words: Words, number: int, seed: int) -> Iterator[tuple[Words, Words]]:
-    """Parts to learn from and to try on, each document tried once; the fold depends on its name alone."""
+    """Pairs of texts to learn from and to test on; each document is tested once, and its fold depends on its name."""
     fold = np.array([group_of(f"{seed}/{name}", number) for name in words.documents])
     if len(set(fold)) < 2:
-        raise RunError(f"{len(words.texts)} documents all fall into one fold", "Give more documents, or a dev corpus")
+        raise RunError(f"{len(words.texts)} documents all fall into one fold", "Use more documents, or a separate corpus with --dev")
     for held in sorted(set(fold)):
         yield words.some(fold != held), words.some(fold == held)
 
 
 def tuning(words: Words) -> Bool[np.ndarray, "text"]:
-    """The texts that thresholds are tuned on, by their names alone."""
+    """The texts that thresholds are tuned on, chosen by name."""
     return np.array([group_of(f"tuning/{name}", TUNING) == 0 for name in words.documents], dtype=bool)
 
 
@@ -211,7 +211,7 @@ def has_yake() -> bool:
 
 
 def scores_by_yake(words: Words) -> Float64[np.ndarray, "word"]:
-    """For each word minus the log of the smallest (best) YAKE score of the phrases that it is part of."""
+    """For each word, minus the log of the smallest (best) YAKE score of its phrases."""
     from yake import KeywordExtractor  # type: ignore[import-not-found, unused-ignore]
 
     extractor = KeywordExtractor(lan="en", n=LONGEST, top=MOST)

@@ -1,4 +1,4 @@
-"""From weights of words to phrases: neighbours above a threshold, trimmed of function words, ignoring case."""
+"""Phrases from weights of words: neighbours above a threshold, without function words at the ends, ignoring case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.core.document import Document
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
-# English; at the ends of a phrase these are left out, in its middle they stay: `theory of relativity`.
+# English; removed at the ends of a phrase, kept in its middle: `theory of relativity`.
 _LISTED = """
     a an the this that these those some any each every all both no not only such same other another
     i you he she it we they me him her us them my your his its our their one ones who whom whose which what
@@ -37,10 +37,10 @@ class Phrase:
 
 
 def phrases(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -> list[Phrase]:
-    """The phrases of a document whose words all weigh `cut` or more, the best first.
+    """The phrases of a document whose words all have a weight of `cut` or more, the best first.
 
-    The score is the sum of weights over the words of all its places: as weights are chances, how many words of
-    keyphrases it is expected to hold. Of the ways that were tried (docs/keywords.md) this one ranks best.
+    The score is the sum of weights over the words of all places of a phrase. Weights are probabilities, so it is the
+    expected number of words of keyphrases. Of the scores that were tested (docs/keywords.md) this one ranks best.
     """
     forms = [word.form.casefold() for word in document.words]
     places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
@@ -54,7 +54,7 @@ def phrases(document: Document, weights: Float64[np.ndarray, "word"], cut: float
 
 
 def runs(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -> Iterator[tuple[int, int]]:
-    """Runs [start, end) of words within a sentence without punctuation, all from `cut` on, trimmed at both ends."""
+    """Runs [start, end) of words within a sentence, without punctuation, of at least `cut`, trimmed at both ends."""
     forms = [word.form for word in document.words]
     taken = [bool(weight >= cut) and any(map(str.isalnum, form)) for weight, form in zip(weights, forms, strict=True)]
     begins = 0
@@ -72,7 +72,7 @@ def runs(document: Document, weights: Float64[np.ndarray, "word"], cut: float) -
 
 
 def _trimmed(forms: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
-    """Without function words at its ends; None if nothing is left, or nothing with a letter."""
+    """A run without function words at its ends; None if no word with a letter is left."""
     while start < end and _function_word(forms[start]):
         start += 1
     while start < end and _function_word(forms[end - 1]):
@@ -85,5 +85,5 @@ def _function_word(form: str) -> bool:
 
 
 def written(document: Document, place: tuple[int, int]) -> str:
-    """Words as they are written in the text."""
+    """Words as written in the text."""
     return "".join(word.form + " " * word.space_after for word in document.words[slice(*place)]).rstrip()

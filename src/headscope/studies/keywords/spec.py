@@ -1,4 +1,4 @@
-"""What a study of keywords is to do, as data."""
+"""The settings of a study of keywords."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headscope.results.specification import Role
 from headscope.studies.spec import StudySpec, some_and_once
 
 Source = Literal["all", "cls", "words"]
-BASELINES = ("every word", "position", "tf-idf", "yake")  # ways to find keywords that look at no attention
+BASELINES = ("every word", "position", "tf-idf", "yake")  # ways to find keywords without attention
 
 
 class KeywordSpec(StudySpec):
@@ -31,7 +31,7 @@ class KeywordSpec(StudySpec):
     @field_validator("dev", mode="before")
     @classmethod
     def _in_turn(cls, value: object) -> object:
-        """No file to try on, as older studies have it."""
+        """None if there is no file to test on; older studies have an empty list."""
         return value or None
 
     @field_validator("dev")

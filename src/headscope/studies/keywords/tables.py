@@ -1,4 +1,4 @@
-"""Tables of a study of keywords: how good each way of finding them is, and which heads carry the weight."""
+"""Tables of a study of keywords: the scores of each way to find them, and the weights of heads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = {"token": "words", "span": "phrases"}
 
 def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], documents: Sequence[str], replicates: int, seed: int) -> Table:
     """`keywords_scores`: precision, recall and F1 of each system over all texts, of words and of whole phrases, with
-    intervals of F1 and of its difference to tf–idf, both by resampling documents.
+    intervals of F1 and of its difference from tf-idf, both by resampling documents.
     """
     units, weights = document_weights(documents, replicates, seed)
     rows: list[dict[str, Any]] = []
@@ -60,7 +60,7 @@ def score_table(counted: Mapping[str, Float64[np.ndarray, "text level 3"]], docu
 def _f1(
     score: KeyphraseF1, counts: Float64[np.ndarray, "text 3"], units: np.ndarray[Any, Any], weights: Float64[np.ndarray, "unit replicate"]
 ) -> dict[str, float]:
-    """Precision, recall, and F1 with its interval, of what is found, wrongly found and missed in each text."""
+    """Precision, recall, and F1 with its interval, from what is found, wrongly found and missed in each text."""
     right, wrong, missed = counts.sum(0)
     again = score.resampled(counts, units, weights)
     low, high = interval(again[0], again[1:], Support.of(np.bincount(units)), (0, 1))
@@ -91,9 +91,9 @@ def curve_table(
 
 
 def ranking_table(heads: Table) -> Table:
-    """`keywords_ranking`: heads by cross-entropy, the lowest first: of a regression on one head, on documents that
-    were not learnt from, in nats per word; and what that saves beside knowing the share of keywords alone, whose
-    cross-entropy is `constant`.
+    """`keywords_ranking`: heads by the cross-entropy of a regression on one head, the lowest first, on held-out
+    documents and in nats per word; and what it saves compared with `constant`, the cross-entropy if only the share of
+    keywords is known.
     """
     rows = sorted(heads, key=lambda row: (row["loss"], row["layer"], row["head"], row["received"]))
     columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))}
@@ -134,7 +134,7 @@ def weight_table(weights: Mapping[str, Float64[np.ndarray, "fold how head"]], he
 
 
 def summary(scores: Table, heads: Table) -> Table:
-    """`summary`: what most readers want to know."""
+    """`summary`: the main results."""
     rows: list[tuple[str, str, float, float, float, int, int]] = []
     for row in scores:
         rows.append((f"F1 of {row['level']}", row["system"], row["f1"], row["low"], row["high"], row["n"], row["documents"]))

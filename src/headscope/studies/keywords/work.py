@@ -1,4 +1,4 @@
-"""Keywords: learnt from some documents and tried on others, head by head and together, beside plain baselines."""
+"""The work of a study of keywords: learnt from some documents, tested on others, with baselines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headscope.studies.keywords.learning import LEVELS, SYSTEMS, TOGETHER, count
 from headscope.studies.keywords.spec import KeywordSpec
 from headscope.studies.keywords.tables import curve_table, ranking_table, score_table, summary, weight_table
 
-Fold = tuple[Words, Words | None]  # to learn from and to try on; None: for finding keywords of any text
+Fold = tuple[Words, Words | None]  # to learn from and to test on; None: to find keywords of any text later
 
 
 READING, LAST = 0.5, 0.3  # the costs of reading, and of learning from all documents, for each fold and as a fold
@@ -52,12 +52,12 @@ class KeywordWork(Work):
         return texts_with_keyphrases(corpus, self.model, self.spec, limit, self.counts)
 
     def costs(self) -> list[float]:
-        """Reading the attention that words receive, with the first fold; the others alike, and the last one less."""
+        """Costs: reading is part of the first fold, the other folds cost the same, and the last job less."""
         folds = 1 if self._texts[1] else self.spec.folds
         return [READING * folds + 1.0, *[1.0] * (folds - 1), LAST]
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[Fold]:
-        """The folds, and all documents, once the attention that all words receive is read."""
+        """The folds, and then all documents; before, the attention that all words receive is read."""
         every = sum(map(len, self._texts))
 
         def words(texts: Sequence[Encoded], before: int) -> Words:
@@ -73,7 +73,7 @@ class KeywordWork(Work):
         yield self.words, None
 
     def do(self, job: Fold) -> States:
-        """What is learnt from the one part, tried on the other."""
+        """The results on one part of what is learnt from the other."""
         learnt_from, held = job
         if held is None:
             return {"fold": StateColumns().state, "whole": kept_for_finder(learnt_from, self.spec.penalty).state}
@@ -97,7 +97,7 @@ class KeywordWork(Work):
         return kept
 
     def tables(self, states: States) -> dict[str, Table]:
-        """The tables of heads, of systems, and of what each head weighs in them."""
+        """The tables of heads, of systems, and of the weights of heads in systems."""
         spec, kept = self.spec, StateColumns(states["fold"])
         documents = kept.words("document")
         self._remark(len(documents))
@@ -117,12 +117,12 @@ class KeywordWork(Work):
         }
 
     def _remark(self, tried: int) -> None:
-        """Note what was learnt from, and what is missing."""
+        """Add notes on what was learnt from, and what is missing."""
         how = f" in {len(self.folds)} folds" if self.context.corpora["dev"] is None else f", tested on {tried} others"
         self.notes.append(f"learnt from {len(self.words.texts)} texts{how}")
         if not has_yake():
-            self.notes.append("YAKE was skipped, since it is not installed: pip install yake")
+            self.notes.append("YAKE was skipped, because it is not installed: pip install yake")
 
     def measured(self) -> dict[str, Any]:
-        """Whose attention words receive."""
+        """The source of the attention that words receive."""
         return {"source": self.spec.source}

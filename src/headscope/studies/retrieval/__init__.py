@@ -1,4 +1,4 @@
-"""Retrieval heads: which heads attend to the very tokens that a model copies out of a text (Wu et al. 2024)."""
+"""Retrieval heads: which heads attend to the tokens that a model copies from a text (Wu et al. 2024)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from headscope.studies.base import BOUNDS, ComparedTable, Study, StudyFigure
 
 
 class RetrievalStudy(Study):
-    """Which heads copy from a passage while a model answers, how stable that is, and whether answers depend on them."""
+    """A study of which heads copy from a passage while a model answers, and whether answers depend on them."""
 
     name = "retrieval"
     verb = "retrieval"
@@ -29,7 +29,7 @@ class RetrievalStudy(Study):
     title = "Retrieval heads"
     about = (
         "Which heads attend to the token that the model copies next from the passage with the answer (Wu et al. 2024)? A head scores at "
-        "a decoding step if the token that it attends to most is in the passage and is the next token. The strongest heads, chosen on "
+        "a decoding step if the token that it attends to most is in the passage and equals the next token. The strongest heads, chosen on "
         "other documents than those answered, are then switched off, and compared with random heads."
     )
     published = (

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def copy_scores(model: Model, sample: RetrievalSample, written: Sequence[int]) -> Float64[np.ndarray, "head"]:
-    """Of each head the number of written tokens that it copied out of the passage, divided by the tokens of the answer.
+    """For each head, the number of written tokens that it copied from the passage, divided by the tokens of the answer.
 
-    One pass over the prompt and what was written gives the attention of all steps: in a causal model a row does not
-    depend on later tokens. Step s, which writes token s, is the row of the token before it.
+    One pass over the prompt and the written tokens gives the attention of all steps, because in a causal model a row
+    does not depend on later tokens. Step s, which writes token s, is the row of the token before it.
     """
     layout = model.layout
     scores = np.zeros(layout.size)
@@ -40,7 +40,7 @@ def copy_scores(model: Model, sample: RetrievalSample, written: Sequence[int]) -
 def copied(
     most: Int64[np.ndarray, "head step"], ids: Int64[np.ndarray, "token"], passage: Bool[np.ndarray, "prompt"], written: Sequence[int]
 ) -> Bool[np.ndarray, "head step"]:
-    """Whether the token that a head attends to most in a step lies in the passage and is the one that is written."""
+    """Whether the token that a head attends to most in a step lies in the passage and equals the written token."""
     inside = np.zeros(len(ids), dtype=bool)
     inside[: len(passage)] = passage
     copies: Bool[np.ndarray, "head step"] = inside[most] & (ids[most] == np.array(written))
@@ -48,7 +48,7 @@ def copied(
 
 
 def chance(sample: RetrievalSample, written: Sequence[int]) -> float:
-    """The score of a head that attends most to any token that it sees alike."""
+    """The expected score of a head that attends most to a random visible token."""
     inside = sample.prompt.ids[sample.passage]
     seen = len(sample.prompt) + np.arange(len(written))
     shares: Float[np.ndarray, "step"] = np.array([(inside == token).sum() for token in written]) / seen

@@ -1,4 +1,4 @@
-"""Retrieval scores ranked, and answers without the strongest heads."""
+"""Figures of retrieval heads: ranked scores, and answers without the strongest heads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMED = 8  # heads that are listed
 
 
 def ranked(results: Results, kind: str | None = None) -> Drawing:
-    """HeadScores of all heads from the highest to the lowest, with intervals; the first ones are named."""
+    """Scores of all heads from the highest to the lowest, with intervals; the first ones are named."""
     table = results["retrieval_heads"]
     main = table["decoding"][0]
     rows = list(table.where(decoding=main))
@@ -32,7 +32,7 @@ def ranked(results: Results, kind: str | None = None) -> Drawing:
         axes.vlines(rank[known], low[known], high[known], color=hue(0), linewidth=1.2, alpha=0.5)
         axes.plot(rank, scores, "o", color=hue(0), markersize=3)
         named = [f"{results.head_of(row)}  {interval(row['score'], row['low'], row['high'])}" for row in rows[:NAMED] if row["score"] > 0]
-        # A list: the curve falls, so that there is room above it, and names beside points would lie on each other.
+        # A list, because there is room above the falling curve, and names beside points would overlap.
         axes.text(0.3, 0.97, "\n".join(["First heads:", *named]), transform=axes.transAxes, va="top", fontsize=pt(7.5))
         axes.axhline(ABOVE, linestyle=(0, (4, 3)), label=f"{ABOVE:g}", color=grey(0.35), linewidth=1)
         axes.axhline(rows[0]["baseline"], linestyle=(0, (1, 2)), label="a random token", color=grey(0.35), linewidth=1)

@@ -1,4 +1,4 @@
-"""What a study of retrieval heads found, in plain words."""
+"""Findings of a study of retrieval heads, in sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOW = {
 
 
 def sentences(results: Results) -> list[str]:
-    """What was answered, which heads retrieve, how stable they are, and what depends on them."""
+    """What was answered, which heads retrieve, how stable they are, and what depends on them, as sentences."""
     return [_answered(results), _heads(results), _stability(results), *_ablation(results)]
 
 
@@ -46,11 +46,11 @@ def _heads(results: Results) -> str:
 def _stability(results: Results) -> str:
     rows = list(results["retrieval_stability"].where(resampled="with replacement"))
     told = [
-        f"the first head in {row['value']:.0%} of draws" if row["k"] == 1 else f"{row['value']:.0%} of the first {row['k']} heads"
+        f"its first head in {row['value']:.0%} of draws" if row["k"] == 1 else f"{row['value']:.0%} of its first {row['k']} heads"
         for row in rows
     ]
     chance = ", ".join(f"{row['baseline']:.0%}" for row in rows)
-    return f"On resampled documents the same heads come first: {', '.join(told)} (expected at random: {chance})."
+    return f"On resampled documents, the ranking of heads keeps {', '.join(told)} (expected at random: {chance})."
 
 
 def _ablation(results: Results) -> Iterator[str]:

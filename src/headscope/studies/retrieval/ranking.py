@@ -1,4 +1,4 @@
-"""Heads ranked by their scores: how much the first k change with the documents, and scores on other documents."""
+"""Heads ranked by score: how much the first k change with the documents, and scores on other documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = (5, 10, 20, 50, 100)  # documents of a draw
 
 
 class Overlap(NamedTuple):
-    """How many of the first k heads are the same on resampled documents, as a share: mean and 95 % of the draws."""
+    """The share of the first k heads that stay the same on resampled documents: its mean and 95 % of the draws."""
 
     k: int
     resampled: str
@@ -31,19 +31,19 @@ class Overlap(NamedTuple):
 
 
 def first(scores: Float64[np.ndarray, "head"], k: int) -> Int64[np.ndarray, "k"]:
-    """The k heads with the highest scores, of equal ones the first; a score that is missing is the lowest."""
+    """The k heads with the highest scores, the first of equal ones; missing scores are the lowest."""
     return np.argsort(-np.nan_to_num(scores, nan=-1.0), kind="stable")[:k]
 
 
 def folds(documents: Sequence[str], seed: int) -> Int64[np.ndarray, "document"]:
-    """For each document one of two parts, of equal size where there are no two of one name."""
+    """For each document one of two parts, of equal size if all names differ."""
     order = sorted(set(documents), key=lambda name: digest(seed, "fold", name))
     part = {name: place % 2 for place, name in enumerate(order)}
     return np.array([part[name] for name in documents], dtype=np.int64)
 
 
 def held_out_best(scores: Float64[np.ndarray, "sample head"], fold: Int64[np.ndarray, "sample"]) -> Float64[np.ndarray, "sample"]:
-    """Of each sample the score of the head that is best on the other part."""
+    """For each sample, the score of the head that is best on the other part."""
     best = np.full(len(scores), np.nan)
     for part in (0, 1):
         others = scores[fold != part]
@@ -79,7 +79,7 @@ def overlaps(
 
 
 def random_heads(count: int, k: int, without: Sequence[int], seed: int, draw: int) -> list[int]:
-    """K of `count` heads, drawn from all but some."""
+    """The numbers of k random heads of `count`, without some."""
     order = sorted(range(count), key=lambda head: hash64("random heads", seed, draw, head))
     return [head for head in order if head not in set(without)][:k]
 

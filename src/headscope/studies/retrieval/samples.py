@@ -50,7 +50,7 @@ class RetrievalSample:
 
 
 def read_samples(corpus: Corpus, model: Model, spec: RetrievalSpec, counts: Counts) -> list[RetrievalSample]:
-    """The samples of a corpus; texts that are none are counted."""
+    """The samples of a corpus; texts that cannot be samples are counted."""
     encoder = Encoder(model.tokenizer, "document", spec.max_length, "drop")
     tally = counts.dropped
     samples = []
@@ -68,7 +68,7 @@ def read_samples(corpus: Corpus, model: Model, spec: RetrievalSpec, counts: Coun
 
 
 def sample_of(text: Encoded, tokenizer: Tokenizer) -> RetrievalSample | str:
-    """The sample that a text is, read up to the end of its question; or why it is none."""
+    """The sample of a text, up to the end of its question; or the reason why it has none."""
     answer = str(text.metadata.get(ANSWER, "")).split()
     if not text.annotation.passages:
         return "texts skipped without a marked question and passage"
@@ -91,7 +91,7 @@ def _continuation(last: Word, forms: Sequence[str], tokenizer: Tokenizer) -> tup
 
 
 def recall(right: str, written: str) -> float:
-    """ROUGE-1 recall: the share of the words of the right answer that are in what was written, case aside."""
+    """ROUGE-1 recall: the share of the words of the right answer that are in the written text, ignoring case."""
     wanted, there = (Counter(_words(text)) for text in (right, written))
     return (wanted & there).total() / wanted.total() if wanted else 0.0
 

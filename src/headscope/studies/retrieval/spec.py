@@ -1,4 +1,4 @@
-"""What a study of retrieval heads is to do, as data."""
+"""The settings of a study of retrieval heads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RetrievalSpec(StudySpec):
         "auto",
         description="score what the model answers (greedy), or the right answer given to it (forced); auto: greedy if 6 texts are answered",
     )
-    top: tuple[int, ...] = Field((1, 4, 8), description="numbers of strongest heads to switch off together, one after the other")
+    top: tuple[int, ...] = Field((1, 4, 8), description="how many of the strongest heads to switch off; several numbers in turn")
     draws: int = Field(5, ge=1, le=100, description="random draws of as many heads")
     weights: Weights = Field("trained", description="trained, or random: a control, with all weights but the embeddings redrawn")
 
@@ -34,5 +34,5 @@ class RetrievalSpec(StudySpec):
     @classmethod
     def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if any(number < 1 for number in value):
-            raise ValueError("numbers of heads should be 1 or more")
+            raise ValueError("numbers of heads begin with 1")
         return tuple(sorted(some_and_once(value)))

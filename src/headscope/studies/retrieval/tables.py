@@ -34,14 +34,14 @@ class Shares(NamedTuple):
     high: Float64[np.ndarray, "*shape"]
 
     def numbers(self) -> tuple[float, float, float]:
-        """Those of a single mean."""
+        """The numbers of a single mean."""
         return float(self.value), float(self.low), float(self.high)
 
 
 @dataclass(frozen=True)
 class HeadScores:
-    """What was seen of each sample: its document, whether it was answered, and by decoding the score of each head and
-    of chance.
+    """The results of each sample: its document, whether it was answered, and for each decoding the score of each head
+    and of chance.
     """
 
     documents: list[str]
@@ -51,22 +51,22 @@ class HeadScores:
 
     @classmethod
     def of(cls, kept: StateColumns) -> HeadScores:
-        """Those that jobs have kept."""
+        """The scores that jobs have kept."""
         heads = {decoding: kept.numbers(decoding) for decoding in DECODINGS}
         chances = {decoding: kept.numbers(f"chance/{decoding}") for decoding in DECODINGS}
         return cls(kept.words("document"), kept.numbers("recall") > PASSED, heads, chances)
 
     def main(self, wanted: str) -> Decoding:
-        """The decoding that ranks heads: greedy where enough was answered."""
+        """The decoding that ranks heads: greedy if enough documents were answered."""
         answered = {document for document, passed in zip(self.documents, self.passed, strict=True) if passed}
         if wanted == "greedy":
             if not answered:
-                raise RunError("no question was answered, so that greedy decoding scores no head", "Use --decoding forced, or auto")
+                raise RunError("no question was answered, so greedy decoding gives no head a score", "Use --decoding forced, or auto")
             return "greedy"
         return "greedy" if wanted == "auto" and len(answered) >= FEWEST else "forced"
 
     def counted(self, decoding: Decoding) -> Bool[np.ndarray, "sample"]:
-        """Which samples count: those that were answered, where the model decoded by itself."""
+        """Which samples count: with greedy decoding, those that were answered."""
         return self.passed if decoding == "greedy" else np.ones(len(self.passed), dtype=bool)
 
     def scored(self, decoding: Decoding) -> tuple[Float64[np.ndarray, "sample head"], list[str]]:
@@ -88,7 +88,7 @@ class AblatedAnswers:
 
     @classmethod
     def of(cls, kept: StateColumns, spec: RetrievalSpec) -> AblatedAnswers:
-        """Those that jobs have kept."""
+        """The answers that jobs have kept."""
         return cls(kept.words("document"), kept.numbers("answers"), spec.draws, spec.top)
 
     def number(self, k: int) -> int:
@@ -96,7 +96,7 @@ class AblatedAnswers:
         return 1 + self.top.index(k) * (1 + self.draws)
 
     def without(self, heads: str, k: int) -> Float64[np.ndarray, "sample 2"]:
-        """Loss and found, without so many heads of a sort."""
+        """The loss and whether the answer was found, without the k strongest or k random heads."""
         if heads == NONE:
             return self.values[:, 0]
         number = self.number(k)
@@ -104,7 +104,7 @@ class AblatedAnswers:
 
 
 def share(values: Float64[np.ndarray, "sample *shape"], documents: Sequence[str], spec: RetrievalSpec) -> Shares:
-    """The means of numbers between 0 and 1, with exact bounds where they are 0 in all samples, or 1."""
+    """The means of numbers between 0 and 1, with exact bounds if they are 0, or 1, in all samples."""
     of, weights = document_weights(documents, spec.replicates, spec.seed)
     weighted = weights[of]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -145,7 +145,7 @@ def stability_table(scores: HeadScores, main: Decoding, spec: RetrievalSpec) -> 
 
 def ablation_table(answers: AblatedAnswers, which: Sequence[str], spec: RetrievalSpec) -> Table:
     """`retrieval_ablation`: answers found and loss of the answer, with all heads, without the k strongest and without k
-    random ones, each with what the loss gains over that with all heads.
+    random ones, each with the increase of the loss over that with all heads.
     """
     rows: list[dict[str, Any]] = []
     base = answers.without(NONE, 0)
@@ -170,7 +170,7 @@ def ablation_table(answers: AblatedAnswers, which: Sequence[str], spec: Retrieva
 
 
 def summary(scores: HeadScores, main: Decoding, answers: AblatedAnswers, stability: Table, spec: RetrievalSpec) -> Table:
-    """What was answered, how many heads retrieve, how stable they are, and what the answers lose without them."""
+    """`summary`: what was answered, how many heads retrieve, how stable they are, and what is lost without them."""
     values, documents = scores.scored(main)
     rows: list[tuple[str, float, float, float, float, int, int]] = []
 

@@ -1,4 +1,4 @@
-"""Questions answered with capture, and again without the strongest heads, written as tables."""
+"""The work of a study of retrieval heads: questions are answered with capture, then without the strongest heads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BATCH_TOKENS = 2048
 
 
 class RetrievalJob(NamedTuple):
-    """Some samples to be scored; or, with sets of heads for each part of the documents, to be answered without them."""
+    """Some samples to score; or, with sets of heads for each part of the documents, to answer without these heads."""
 
     samples: Sequence[RetrievalSample]
     cuts: Sequence[Sequence[Sequence[HeadId]]] | None = None
@@ -61,12 +61,12 @@ class RetrievalWork(Work):
         if (count := len({sample.prompt.document for sample in self._samples})) < 2:
             reasons = "; ".join(self.counts.dropped.lines())
             problem = f"too few documents have a question, a passage and an answer that fit: {count}{f' ({reasons})' if reasons else ''}"
-            raise RunError(problem, "Give at least two, or raise --max-length")
+            raise RunError(problem, "Use a corpus with at least two, or raise --max-length")
         parts = folds([sample.prompt.document for sample in self._samples], self.spec.seed)
         self._part = {sample.prompt.document: int(part) for sample, part in zip(self._samples, parts, strict=True)}
 
     def costs(self) -> list[float]:
-        """Passes of all jobs: to generate and to score, and one without each set of heads."""
+        """Costs of all jobs: to generate and to score, and then one pass without each set of heads."""
         sets = 1 + len(self.spec.top) * (1 + self.spec.draws)
         tokens = [self.reading_cost(sample.prompt for sample in samples) for samples in self._shards()]
         return [*(4.0 * cost for cost in tokens), *(float(sets) * cost for cost in tokens)]
@@ -75,7 +75,7 @@ class RetrievalWork(Work):
         return [self._samples[start : start + TOGETHER] for start in range(0, len(self._samples), TOGETHER)]
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[RetrievalJob]:
-        """The samples, some at a time; and a second time without heads, once these are chosen."""
+        """The samples in shards; and a second time without heads, when these are chosen."""
         for samples in self._shards():
             yield RetrievalJob(samples)
         scores = HeadScores.of(StateColumns(merged()["scores"]))
@@ -93,7 +93,7 @@ class RetrievalWork(Work):
         cuts = []
         for own in (0, 1):
             others = values[part != own]
-            if not len(others):  # nothing there was answered: heads are ranked there by the right answers
+            if not len(others):  # no question of that part was answered: its heads are ranked by forced decoding
                 forced, names = scores.scored("forced")
                 others = forced[np.array([self._part[name] for name in names]) != own]
             means = others.mean(0)
@@ -128,9 +128,10 @@ class RetrievalWork(Work):
             kept.add(f"chance/{decoding}", [chance(sample, ids)])
 
     def _answer(self, sample: RetrievalSample, cuts: Sequence[Sequence[HeadId]]) -> Float64[np.ndarray, "cut 2"]:
-        """Without each set of heads the loss of the right answer, per token, and whether greedy decoding gives it.
+        """The loss of the right answer per token without each set of heads, and whether greedy decoding gives the
+        answer.
 
-        It does if every token of the answer is the most probable one after those before it, so one pass tells.
+        It does if every token of the answer is the most probable one after those before it, so one pass is enough.
         """
         text = sample.followed_by(sample.answer)
         size, labels = len(sample.prompt), np.array(sample.answer, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The structural probe of Hewitt & Manning (2019): trees as distances and depths of vectors (METHODS §10)."""
+"""The structural probe of Hewitt & Manning (2019): trees as distances and depths of vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class StructuralProbeStudy(Study):
-    """Whether there is a linear map of a layer under which distances between words are those of the tree."""
+    """A study of whether a linear map of a layer turns distances between words into those of the tree."""
 
     name = "structural_probe"
     verb = "probe structural"
@@ -46,7 +46,7 @@ class StructuralProbeStudy(Study):
     figures = (
         StudyFigure(
             "structural",
-            "Hewitt & Manning 2019: trees in vectors, by layer, beside baselines",
+            "Hewitt & Manning 2019: trees in vectors, by layer, with baselines",
             "layers",
             "structural",
             "probe structural",
@@ -65,7 +65,7 @@ class StructuralProbeStudy(Study):
         ),
         StudyFigure(
             "structural_trees",
-            "Hewitt & Manning 2019: some trees, and those predicted from distances; --quantity 2,5",
+            "Hewitt & Manning 2019: some trees, and those predicted from distances; --quantity 2,5 selects sentences",
             "trees",
             "structural_trees",
             "probe structural",
@@ -81,7 +81,7 @@ class StructuralProbeStudy(Study):
     )
 
     def findings(self, results: Results) -> list[str]:
-        """What was found, in plain sentences."""
+        """The findings, in plain sentences."""
         from headscope.studies.structural_probe.findings import sentences
 
         return sentences(results, results.manifest["best_layer"])

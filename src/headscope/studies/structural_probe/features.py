@@ -1,4 +1,4 @@
-"""What probes read: vectors of words, of a model's layers or of baselines, as batches."""
+"""The inputs of probes: vectors of words, from a model's layers or from baselines, as batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Feature(NamedTuple):
-    """One vector per word: whose (`model`, `random`, `decay`, `projection`), and of which layer."""
+    """One vector per word: its source (`model`, `random`, `decay`, `projection`) and its layer."""
 
     source: str
     layer: int
@@ -29,12 +29,14 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Vectors of the same sentences from several sources in a row: all of their layers, or the `chosen` ones."""
+    """Vectors of the same sentences from several sources, one after the other: all of their layers, or the `chosen`
+    ones.
+    """
 
     parts: tuple[tuple[str, HiddenStates], ...]
     device: torch.device
     scales: tuple[float, ...] = ()  # what the vectors of each feature are multiplied by
-    chosen: tuple[int, ...] | None = None  # numbers of features among all that there are
+    chosen: tuple[int, ...] | None = None  # numbers of features among all features
 
     @cached_property
     def every(self) -> list[Feature]:
@@ -77,4 +79,4 @@ def batches(lengths: Sequence[int], order: Sequence[int], size: int, pool: int =
     """Batches of `size` sentences in order; within each `pool` of batches they are sorted by length, to pad less."""
     place = {number: turn for turn, number in enumerate(order)}
     for parts in pooled(order, size, pool, lengths.__getitem__ if pool > 1 else place.__getitem__):
-        yield from sorted(parts, key=lambda part: place[part[0]])  # short and long ones by turns, as they come
+        yield from sorted(parts, key=lambda part: place[part[0]])  # not by length: short and long ones in random order

@@ -1,4 +1,4 @@
-"""Hewitt & Manning's figures: trees by layer, by rank, and some trees to look at."""
+"""Hewitt & Manning's figures: trees by layer, by rank, and single trees."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def _numbers(chosen: str | None, most: int) -> list[int]:
         return list(range(1, min(SHOWN, most) + 1))
     places = [int(part) for part in chosen.split(",") if part.strip().isdecimal()]
     if not places or len(places) < len(chosen.split(",")) or not all(1 <= number <= most for number in places):
-        raise RunError(f"{chosen!r} names no sentences", f"There are {most}: write numbers, as in --quantity 1,2")
+        raise RunError(f"{chosen!r} does not name sentences", f"There are {most}: write numbers, as in --quantity 1,2")
     return places
 
 
 def _sentence(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Words in a line, arcs of the tree above, of the prediction below."""
+    """Draw words in a line, with arcs of the tree above and of the prediction below."""
     forms = [label(row["form"]) for row in rows]
     widths = np.array([len(form) + 1.5 for form in forms])
     places = np.cumsum(widths) - widths / 2

@@ -1,4 +1,4 @@
-"""Findings of a structural probe: a table with the values published by Hewitt & Manning, and sentences."""
+"""Findings of a structural probe: sentences, and a table with the values published by Hewitt & Manning."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NAMES = {
     "projection": "layer 0, read by an untrained BiLSTM",
     "linear": "words left to right",
 }
-# UUAS / DSpr / Root % / NSpr on the test set of the Penn Treebank. Which block "BERTbase7" is does not
-# follow from the released code.
+# UUAS / DSpr / Root % / NSpr on the test set of the Penn Treebank. The released code does not show which block
+# "BERTbase7" is.
 _BERT = {12: {7: "BERT-base 7: 79.8 / .85 / 88.0 / .87", 8: "(or this one)"}, 24: {15: "BERT-large 15: 82.5 / .86 / 89.4 / .88"}}
 _BERT[24][16] = "BERT-large 16: 81.7 / .87 / 90.1 / .89"
 _OTHERS = {
@@ -26,14 +26,14 @@ _OTHERS = {
 }
 _EMBEDDED = "ELMo0: 26.8 / .44 / 54.3 / .56"
 COLUMNS = ("what", "layer", "rank", *METRICS, "published")
-NEAR = 0.95  # of the full rank's score: what a smaller rank must reach
+NEAR = 0.95  # share of the best score that a smaller rank must reach
 
 
 def summary(tables: Mapping[str, Table], best: int, blocks: int) -> Table:
-    """One row per layer of the model, 0 for embeddings, and one per baseline; of the control with random weights the
-    best layer.
+    """One row per layer of the model, 0 for embeddings, and one per baseline; of the control with random
+    weights only the best layer.
 
-    `best` is the best layer by held-out loss, and `blocks` how many the model has.
+    `best` is the best layer by held-out loss, and `blocks` is the number of blocks of the model.
     """
     rows = []
     for row in wide(tables["structural"]):
@@ -68,7 +68,7 @@ def wide(table: Table) -> list[dict[str, Any]]:
 
 
 def sentences(tables: Mapping[str, Table], best: int) -> list[str]:
-    """The findings: which layer encodes trees best, the baselines, and how few dimensions are enough."""
+    """Which layer encodes trees best, the baselines, and how few dimensions are enough, as sentences."""
     return [*_best(tables, best), *_depths(tables, best), *_ranks(tables)]
 
 
@@ -76,7 +76,7 @@ def _best(tables: Mapping[str, Table], best: int) -> Iterator[str]:
     rows = {row["metric"]: row for row in tables["structural"].where(source="model", layer=best)}
     yield (
         f"A linear map of layer {best} ({_called(best)}) recovers {_percent(rows['UUAS'])} of the edges of trees from distances between "
-        f"words{_beside(tables, 'UUAS')}; these distances correlate with distances in the tree by {_plain(rows['DSpr'])}"
+        f"words{_beside(tables, 'UUAS')}; their rank correlation with distances in the tree is {_plain(rows['DSpr'])}"
         f"{_beside(tables, 'DSpr')}."
     )
 
@@ -85,7 +85,7 @@ def _depths(tables: Mapping[str, Table], best: int) -> Iterator[str]:
     rows = {row["metric"]: row for row in tables["structural"].where(source="model", layer=best)}
     yield (
         f"Under a second map, the shortest vector is that of the root in {_percent(rows['Root%'])} of sentences{_beside(tables, 'Root%')}, "
-        f"and lengths correlate with depths by {_plain(rows['NSpr'])}{_beside(tables, 'NSpr')}."
+        f"and the rank correlation of lengths with depths is {_plain(rows['NSpr'])}{_beside(tables, 'NSpr')}."
     )
 
 
@@ -104,7 +104,7 @@ def _ranks(tables: Mapping[str, Table]) -> Iterator[str]:
 
 
 def _beside(tables: Mapping[str, Table], metric: str) -> str:
-    """What the chain of words and the control reach."""
+    """The scores of the chain of words and of the control, in brackets."""
     told = [(row["value"], "words left to right") for row in tables["structural"].where(source="linear", metric=metric)]
     if (control := control_of(tables)) is not None:
         told.append((control[metric], f"redrawn weights, layer {control['layer']}"))

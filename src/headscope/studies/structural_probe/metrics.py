@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Replicates = Float64[np.ndarray, "replicate probe"]
 
 METRICS = ("UUAS", "DSpr", "Root%", "NSpr")
-# Of a sentence: edges found and asked for; correlations of words' distances, summed, and how many; root found and asked
-# for; the correlation of depths, and whether there is one; words.
+# Per sentence: edges found and all edges; the sum of the correlations of words' distances, and their number; whether
+# the root was found and whether it counts; the correlation of depths, and whether it is defined; words.
 COLUMNS = ("found", "edges", "distances", "rows", "right", "asked", "depths", "defined", "words")
 LENGTHS = range(5, 51)  # words of the sentences whose correlations count
 _PLACE = {name: place for place, name in enumerate(COLUMNS)}
@@ -36,24 +36,24 @@ class Scored:
     seed: int = 0
 
     def of(self, metric: str) -> Replicates:
-        """A metric of each probe, as it is and in each replicate; UUAS and Root% are shares, not percentages."""
+        """A metric of each probe, on all documents and in each replicate; UUAS and Root% are shares, not percent."""
         if metric == "UUAS":
             return _ratio(*(self._summed(name) for name in ("found", "edges")))
         if metric == "Root%":
             return _ratio(*(self._summed(name) for name in ("right", "asked")))
         names = ("distances", "rows") if metric == "DSpr" else ("depths", "defined")
-        # The mean of the means of sentences that are equally long: no length has more say than another.
+        # The mean of the means of sentences of equal length, so that all lengths have the same weight.
         every = [_ratio(*(self._summed(name, length) for name in names)) for length in LENGTHS]
         means = np.stack(every)
         defined = np.isfinite(means)
         return _ratio(np.where(defined, means, 0).sum(0), defined.sum(0))
 
     def interval(self, values: Replicates) -> tuple[Float64[np.ndarray, "probe"], Float64[np.ndarray, "probe"]]:
-        """Bounds of a metric or of a difference of two."""
+        """The bounds of a metric, or of a difference of two metrics."""
         return interval(values[0], values[1:], Support.of(np.array(list(Counter(self.units).values()))))
 
     def count(self, metric: str) -> Float64[np.ndarray, "probe"]:
-        """What a metric is taken of: edges, words, sentences, sentences."""
+        """The n of a metric: edges (UUAS), words (DSpr), sentences (Root% and NSpr)."""
         column = {"UUAS": "edges", "DSpr": "rows", "Root%": "asked", "NSpr": "defined"}[metric]
         counts: Float64[np.ndarray, "probe"] = self.numbers[:, :, _PLACE[column]].sum(0)
         return counts

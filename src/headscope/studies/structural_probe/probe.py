@@ -1,8 +1,8 @@
 """The probe itself: a matrix B under which squared distances, or squared lengths, should be those of the tree.
 
-Many probes are one: those of all layers lie on a separate axis, and the rows of several matrices over the same
-layer (distance and depth, several ranks, several seeds) are laid one below the other. They share the reading of the
-states and one product of matrices, and nothing else: each is what it would be alone.
+Many probes are computed as one: layers are a separate axis, and the rows of several matrices over the same layer
+(distance and depth, several ranks, several seeds) are concatenated. They share the reading of the states and one
+product of matrices, and are otherwise independent.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 Kind = Literal["distance", "depth"]
 KINDS: tuple[Kind, ...] = ("distance", "depth")
-SPREAD = 0.05  # of what a matrix is drawn from: U(-SPREAD, SPREAD)
+SPREAD = 0.05  # initial matrices are drawn from U(-SPREAD, SPREAD)
 
 
 class Segment(NamedTuple):
-    """One matrix: what it is for, its rank, and the seed it was drawn with."""
+    """One matrix: its kind, its rank, and the seed of its initial values."""
 
     kind: Kind
     rank: int
@@ -36,17 +36,17 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Segments:
-    """Matrices one below the other."""
+    """Matrices whose rows are concatenated."""
 
     every: tuple[Segment, ...]
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
-        """The rows of each."""
+        """The rows of each matrix."""
         return list(pairwise(np.cumsum([0, *(segment.rank for segment in self.every)]).tolist()))
 
     def drawn(self, names: Sequence[str], size: int, dtype: torch.dtype = torch.float32) -> Float[torch.Tensor, "feature row d"]:
-        """Matrices to begin with. Each is drawn by its own name alone, whatever is trained beside it."""
+        """The initial matrices. Each depends only on its name, not on what is trained with it."""
         return torch.stack([torch.cat([_draw(f"{name}/{segment}", segment.rank, size) for segment in self.every]) for name in names]).to(
             dtype
         )
@@ -67,7 +67,7 @@ class Gold:
 
     @classmethod
     def of(cls, trees: Sequence[Tree], device: torch.device, dtype: torch.dtype = torch.float32) -> Gold:
-        """From trees."""
+        """The padded batch of some trees."""
         lengths = [len(tree.depths) for tree in trees]
         width = max(lengths)
         distances, depths = np.zeros((len(trees), width, width), dtype=np.float32), np.zeros((len(trees), width), dtype=np.float32)
@@ -84,9 +84,9 @@ class Gold:
 
 
 def squared_distances(vectors: Float[torch.Tensor, "*feature text word k"], words: Bool[torch.Tensor, "text word"]) -> torch.Tensor:
-    """Squared distances between the words of each text, [..., text, word, word]; what is padding must be 0."""
-    # Around their mean, so that nothing large is taken from something large: a few dimensions of many models dwarf the
-    # others.
+    """Squared distances between the words of each text, [..., text, word, word]; padding must be 0."""
+    # Around their mean, so that large numbers are not subtracted: in many models a few dimensions are much larger than
+    # the others.
     middle = vectors.sum(-2, keepdim=True) / words.sum(1).to(vectors.dtype)[:, None, None]
     centred = vectors - middle
     products = centred @ centred.transpose(-1, -2)
@@ -97,8 +97,8 @@ def squared_distances(vectors: Float[torch.Tensor, "*feature text word k"], word
 def losses(
     vectors: Float[torch.Tensor, "feature text word row"], gold: Gold, segments: Segments, which: Sequence[int] | None = None
 ) -> Float[torch.Tensor, "segment feature text"]:
-    """The loss of each sentence under each matrix: the mean over pairs of |tree distance - squared distance|, a word
-    with itself included, or the mean over words of |depth - squared length|.
+    """The loss of each sentence under each matrix: the mean over pairs of |tree distance - squared distance|, including
+    pairs of a word with itself, or the mean over words of |depth - squared length|.
     """
     each = []
     pairs = (gold.words[:, :, None] & gold.words[:, None, :]).to(vectors.dtype) / gold.lengths[:, None, None] ** 2

@@ -1,4 +1,4 @@
-"""What a study has to work with: settings that suit the model, and sentences to train on, to stop by, and to score."""
+"""The settings completed for the model, and the sentences to train on, for early stopping, and to score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headscope.studies.picking import picked
 from headscope.studies.structural_probe.spec import StructuralSpec
 from headscope.studies.structural_probe.trees import Tree, tree_of
 
-FEW = 10  # documents below which sentences are divided instead
+FEW = 10  # with fewer documents, sentences are divided instead
 HELD_OUT, TESTED = 0.1, 0.2  # shares of what is divided
 
 
@@ -33,13 +33,13 @@ class DataPart:
         return len(self.texts)
 
     def units(self, resample: str) -> list[str]:
-        """What intervals resample, of each sentence."""
+        """The unit of each sentence that intervals resample."""
         return [text.document if resample == "document" else text.id for text in self.texts]
 
 
 @dataclass(frozen=True)
 class StructuralProbeData:
-    """The three parts, and how they were divided if they were."""
+    """The three parts, their counts, and notes on how they were divided."""
 
     train: DataPart
     held_out: DataPart
@@ -49,7 +49,7 @@ class StructuralProbeData:
 
 
 def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
-    """The settings with what the model decides: its layers, and ranks up to the size of its vectors."""
+    """The settings completed for the model: its layers, and ranks up to the size of its vectors."""
     count, size = hidden_shape(model)
     for layer in (*(spec.layers or ()), *(() if spec.ranks_layer is None else (spec.ranks_layer,))):
         if not 0 <= layer < count:
@@ -66,13 +66,13 @@ def fitted(spec: StructuralSpec, model: Model) -> StructuralSpec:
 
 
 def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralSpec) -> StructuralProbeData:
-    """The sentences of a study; without `dev`, documents are set aside to score on and to stop by."""
+    """The sentences of a study; without `dev`, some documents of the corpus are set aside to score."""
     counts, notes = Counts(), []
     texts = _read(model, corpus, spec, counts, spec.limit)
     tested = _read(model, dev, spec, counts) if dev is not None else []
     if dev is None:
         texts, tested, by = _divided(texts, TESTED, "test", spec.seed)
-        notes.append(f"scored on {by} of the corpus itself, since there is no --dev")
+        notes.append(f"scored on {by} of the corpus itself, because there is no --dev")
     held: list[Encoded] = []
     if spec.held_out == "train":
         texts, held, by = _divided(texts, HELD_OUT, "held out", spec.seed)
@@ -80,14 +80,14 @@ def material(model: Model, corpus: Corpus, dev: Corpus | None, spec: StructuralS
     else:
         notes.append("early stopping uses the scored sentences, as in the released code, so scores are biased high")
     parts = [_part(every, spec, counts) for every in (texts, tested, held)]
-    for part, name in zip(parts[: 2 + (spec.held_out == "train")], ("to train on", "to score", "to stop by"), strict=False):
+    for part, name in zip(parts[: 2 + (spec.held_out == "train")], ("to train on", "to score", "for early stopping"), strict=False):
         if not len(part):
-            raise RunError(f"no sentence with a tree is left {name}", "Use a larger corpus with dependencies, or give another with --dev")
+            raise RunError(f"no sentence with a tree is left {name}", "Use a larger corpus with dependencies, or name another with --dev")
     return StructuralProbeData(parts[0], parts[2] if spec.held_out == "train" else parts[1], parts[1], counts, tuple(notes))
 
 
 def _part(texts: Sequence[Encoded], spec: StructuralSpec, counts: Counts) -> DataPart:
-    """The texts that have a tree, counted; those that have none are counted, too."""
+    """The texts that have a tree; texts with and without a tree are counted."""
     parsed = []
     for text in texts:
         if (tree := tree_of(text, spec.punct or "tag")) is None:
@@ -103,13 +103,15 @@ def _read(model: Model, corpus: Corpus, spec: StructuralSpec, counts: Counts, li
     tally = counts.dropped
     texts = list(picked(encoder.texts(corpus, tally), limit, seed=spec.seed, tally=tally, corpus=corpus))
     counts.dropped.update(corpus.skipped)
-    if spec.reference:  # the released script says 1 where every other program says 0
+    if spec.reference:  # the released script has 1 where every other program has 0
         return [replace(text, segments=np.ones_like(text.segments)) for text in texts]
     return texts
 
 
 def _divided(texts: Sequence[Encoded], share: float, what: str, seed: int) -> tuple[list[Encoded], list[Encoded], str]:
-    """The texts without a share of their documents, and that share, by names alone; sentences if documents are few."""
+    """The texts without a share of their documents, that share, and a description; by name, or by sentence if documents
+    are few.
+    """
     documents = list(dict.fromkeys(text.document for text in texts))
     whole = len(documents) >= FEW
     names = documents if whole else [text.id for text in texts]

@@ -57,7 +57,7 @@ def score_depths(predicted: Float[torch.Tensor, "probe word"], tree: Tree, singl
 
 
 def _spearman(values: Float[np.ndarray, "probe *row word"], gold: Float[np.ndarray, "*row word"]) -> Float64[np.ndarray, "probe *row"]:
-    """Rank correlations along the last axis; NaN of what never changes."""
+    """Rank correlations along the last axis; NaN for constant values."""
     predicted = ranks(values.astype(np.float64), np.ones(values.shape, dtype=bool))
     true = ranks(gold.astype(np.float64), np.ones(gold.shape, dtype=bool))
     predicted -= predicted.mean(-1, keepdims=True)
@@ -71,10 +71,10 @@ def _spearman(values: Float[np.ndarray, "probe *row word"], gold: Float[np.ndarr
 def predictions(
     matrices: Float[torch.Tensor, "feature row d"], segments: Segments, sentences: SentenceVectors, features: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[torch.Tensor]]]:
-    """For each sentence its number and, segment by segment, what the probes predict: [feature, word, word] or [feature,
+    """For each sentence, its number and the predictions of the probes by segment: [feature, word, word] or [feature,
     word].
 
-    `features` are those that the matrices are for, if not all.
+    `features` are the features of the matrices, by default all.
     """
     features = list(range(len(matrices))) if features is None else features
     order = sorted(range(len(sentences.trees)), key=lambda number: sentences.features.lengths[number])
@@ -110,13 +110,13 @@ def score(
 
 
 def paired(segments: Segments) -> list[tuple[int, int]]:
-    """The numbers of matrices for distance and for depth that go together."""
+    """The numbers of matrices for distance and for depth that belong together."""
     place = {segment: number for number, segment in enumerate(segments.every)}
     return [(number, place[segment._replace(kind="depth")]) for segment, number in place.items() if segment.kind == "distance"]
 
 
 def score_chain(trees: Sequence[Tree], single: bool = False) -> Float64[np.ndarray, "sentence 9"]:
-    """`COLUMNS` of the linear baseline: distance is that in the sentence, depth grows word by word from the first."""
+    """`COLUMNS` of the linear baseline: distance is distance in the sentence, and depth grows word by word."""
     numbers = np.zeros((len(trees), len(COLUMNS)))
     for row, tree in zip(numbers, trees, strict=True):
         places = torch.arange(len(tree.depths), dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""What a structural probe is to do, as data."""
+"""The settings of a structural probe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scale = Literal["unit", "none"]
 Punct = Literal["tag", "ptb"]
 HeldOut = Literal["train", "dev"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
-# METHODS §10: what the released code does, where it differs.
+# `reference` follows the released code where it differs from the recommended settings.
 _PRESETS: Mapping[str, Mapping[str, str]] = {
     "recommended": {"scale": "unit", "punct": "tag", "held_out": "train"},
     "reference": {"scale": "none", "punct": "ptb", "held_out": "dev"},
@@ -26,7 +26,7 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
 
 
 class StructuralSpec(HiddenStatesSpec):
-    """The settings of a structural probe. A field left at None is decided by the preset or by the model."""
+    """The settings of a structural probe. A field that is None depends on the preset or on the model."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = _PRESETS
 
@@ -37,7 +37,7 @@ class StructuralSpec(HiddenStatesSpec):
         None, description="file to score on; may be repeated [default: some documents of the corpus]"
     )
     preset: Literal["recommended", "reference"] = Field("recommended", description="recommended, or reference (what the released code did)")
-    layers: tuple[int, ...] | None = Field(None, description="as in 0,6-8; 0: embeddings, n: output of block n [default: all]")
+    layers: tuple[int, ...] | None = Field(None, description="layers, as in 0,6-8; 0: embeddings, n: output of block n [default: all]")
     rank: int | None = Field(None, ge=1, description="rank of the probes of each layer [default: the dimensions of a vector]")
     ranks: tuple[int, ...] | None = Field(
         None, description="ranks to test on one layer, as in 1,2,4,8; none: no test [default: powers of 2]"
@@ -56,7 +56,7 @@ class StructuralSpec(HiddenStatesSpec):
     )
     rate: float = Field(1e-3, gt=0, description="learning rate")
     batch: int = Field(20, ge=1, description="sentences per step")
-    epochs: int = Field(40, ge=1, description="epochs at most")
+    epochs: int = Field(40, ge=1, description="most epochs")
     patience: int = Field(5, ge=1, description="epochs without gain before training stops")
     reset: bool = Field(False, description="reset Adam whenever the learning rate is lowered, as the paper says")
     store: DType = Field("float16", description="hidden states on disk as float16 or float32")
@@ -86,7 +86,7 @@ class StructuralSpec(HiddenStatesSpec):
 
     @property
     def reference(self) -> bool:
-        """Whether what the released code did is to be done."""
+        """Whether the released code is followed."""
         return self.preset == "reference"
 
     @property

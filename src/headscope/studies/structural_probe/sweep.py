@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Float64
 
 SHOWN = 12
-LENGTHS = range(6, 19)  # words of a sentence that is good to look at
+LENGTHS = range(6, 19)  # words of an example sentence
 WORD_COLUMNS = ("text", "word", "form", "head", "joined", "depth", "predicted")
-MEASURED = 512  # sentences that say how long the vectors of a layer are
+MEASURED = 512  # sentences from which the size of a layer's vectors is estimated
 EVERY = 20.0  # seconds of training that may be lost, if an epoch takes no longer
 
 Read = Callable[[DataPart], tuple[tuple[str, HiddenStates], ...]]
 
 
 def example_sentences(part: DataPart, seed: int) -> list[int]:
-    """Some sentences of middle length, by their names alone; any sentences where there are none."""
+    """Some sentences of medium length, chosen by name; any sentences if there are none."""
     fit = [number for number, text in enumerate(part.texts) if len(text.words) in LENGTHS] or list(range(len(part)))
     return sorted(fit, key=lambda number: digest(seed, part.texts[number].id))[:SHOWN]
 
@@ -45,7 +45,7 @@ def example_sentences(part: DataPart, seed: int) -> list[int]:
 def keep_examples(
     kept: StateColumns, matrices: Float[torch.Tensor, "row d"], segments: Segments, feature: int, sentences: SentenceVectors, part: DataPart
 ) -> None:
-    """Keep the words of a part under `trees/...`, as the first pair of matrices of a feature sees them."""
+    """Keep the words of a part under `trees/...`, with the predictions of a feature's first pair of matrices."""
     distance, depth = paired(segments)[0]
     for number, predicted in sorted(predictions(matrices[None], segments, sentences, [feature]), key=lambda prediction: prediction[0]):
         text, tree = part.texts[number], part.trees[number]
@@ -64,7 +64,7 @@ def keep_examples(
 
 def example_table(kept: StateColumns) -> Table:
     """One row per word: its governor (0: it is the root), the word that the predicted spanning tree joins it to (0:
-    the tree begins here; none: punctuation), its depth, and the predicted depth.
+    it is the first word of that tree; none: punctuation), its depth, and the predicted depth.
     """
     numbers = {name: kept.numbers(f"trees/{name}").tolist() for name in ("word", "head", "joined", "depth", "predicted")}
     whole = {name: [int(value) for value in numbers[name]] for name in ("word", "head", "joined", "depth")}
@@ -90,7 +90,7 @@ class Sweep:
         checkpoint: Checkpoint,
         progress: Callable[[float], None],
     ) -> StateColumns:
-        """Train and score all probes of the sweep."""
+        """The scores of all probes of the sweep, after training."""
         segments = Segments(tuple(Segment(kind, rank, seed) for kind in KINDS for rank in self.ranks for seed in range(spec.seeds)))
         reads = [self.read(part) for part in (material.train, material.held_out, material.test)]
         scales = lengths_of(reads[0], material.train) if spec.scale == "unit" else np.ones(sum(len(s.layers) for _, s in reads[0]))
@@ -128,7 +128,7 @@ class Sweep:
         return kept
 
     def _show(self, kept: StateColumns, fit: Fit, features: Features, part: DataPart, spec: StructuralSpec) -> None:
-        """Keep some sentences as the layer of least loss sees them."""
+        """Keep some sentences with the predictions from the layer of least loss."""
         best = int(fit.patience.loss[:, : spec.seeds].mean(1).argmin())  # distance comes first among segments
         chosen = example_sentences(part, spec.seed)
         few = DataPart(tuple(part.texts[number] for number in chosen), tuple(part.trees[number] for number in chosen))
@@ -166,20 +166,20 @@ def lengths_of(read: Sequence[tuple[str, HiddenStates]], part: DataPart) -> Floa
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a training that is under way is kept, if there is a folder; `key` says what it belongs to."""
+    """The file that keeps an unfinished training, if there is a folder; `key` identifies the training."""
 
     path: Path | None
     key: str
     resume: bool = False
 
     def write(self, fit: Fit) -> None:
-        """Keep the probes as they are."""
+        """Save the current state of the probes."""
         if self.path is not None:
             arrays = {name: tensor.detach().cpu().numpy() for name, tensor in fit.state().items()}
             write_atomically(self.path, seal_arrays(arrays, {"key": self.key}))
 
     def read(self, segments: Segments, device: torch.device) -> Fit | None:
-        """The probes as they were kept; None if there are none of this training."""
+        """The saved probes; None if this training has none."""
         if not self.resume or self.path is None or not self.path.is_file():
             return None
         try:
@@ -191,6 +191,6 @@ class Checkpoint:
         return Fit.again({name: torch.from_numpy(array) for name, array in arrays.items()}, segments, device)
 
     def drop(self) -> None:
-        """Forget it: the training is over."""
+        """Delete the file, because the training is finished."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ PERCENT = ("UUAS", "Root%")
 
 
 class Tables:
-    """Makes tables of what the sweeps kept."""
+    """A maker of tables from the states of the sweeps."""
 
     def __init__(self, kept: StateColumns, units: Sequence[str], replicates: int, seed: int) -> None:
         self._kept, self._units, self._replicates, self._seed = kept, units, replicates, seed
@@ -31,7 +31,9 @@ class Tables:
         return Table.from_rows(rows, COLUMNS)
 
     def training(self, *sweeps: str) -> Table:
-        """How each probe was trained: its least mean loss on held-out sentences, in which epoch, and of how many."""
+        """How each probe was trained: its least mean loss on held-out sentences, the epoch of it, and the number of
+        epochs.
+        """
         rows = []
         for sweep in sweeps:
             for number, (source, layer, rank, seed) in enumerate(self._probes(sweep) if self._trained(sweep) else ()):
@@ -41,7 +43,7 @@ class Tables:
         return Table.of({name: [row[place] for row in rows] for place, name in enumerate(TRAINING)})
 
     def best(self) -> int:
-        """The layer of the model whose distance probes have the least held-out loss; the test has no say in it."""
+        """The layer of the model whose distance probes have the least held-out loss, without use of test sentences."""
         losses: dict[int, list[float]] = {}
         for (_, layer, _, _), loss in zip(self._probes("layers"), self._kept.numbers("layers/loss")[:, 0], strict=True):
             losses.setdefault(layer, []).append(float(loss))
@@ -83,6 +85,6 @@ class Tables:
         return bool(len(self._kept.numbers(f"{sweep}/loss")))
 
     def _probes(self, sweep: str) -> list[tuple[str, int, int, int]]:
-        """The source, the layer, the rank and the seed of each probe; layer -1 and rank 0 of what is no probe."""
+        """The source, the layer, the rank and the seed of each probe; layer -1 and rank 0 for the linear baseline."""
         columns = (self._kept.numbers(f"{sweep}/{name}").astype(int).tolist() for name in ("layer", "rank", "seed"))
         return list(zip(self._kept.words(f"{sweep}/source"), *columns, strict=True))

@@ -1,4 +1,4 @@
-"""Training many probes at once, each by its own account: its own Adam, its own rate, its own time to stop."""
+"""Training of many probes at once, each with a separate Adam, learning rate and early stopping."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Each = Float[torch.Tensor, "feature segment"]
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
-POOL = 25  # batches among which sentences of like length are put together
-READ = 64  # sentences of a batch that is only read
+POOL = 25  # batches among which sentences of similar length are put together
+READ = 64  # sentences of a batch that is only evaluated
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class StructuralRecipe:
     batch: int = 20
     epochs: int = 40
     patience: int = 5  # epochs without gain before training stops
-    least: float = 1e-4  # what counts as a gain
-    factor: float = 0.1  # what the rate is multiplied by after an epoch without a gain
-    reset: bool = False  # whether Adam forgets what it knows then
-    sorted: bool = True  # whether sentences of like length are put together
+    least: float = 1e-4  # least decrease of the loss that counts as a gain
+    factor: float = 0.1  # of the rate, after an epoch without a gain
+    reset: bool = False  # whether Adam is reset then
+    sorted: bool = True  # whether sentences of similar length are put together
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class SentenceVectors:
-    """Sentences to train or to try probes on."""
+    """Sentences to train or to test probes on."""
 
     features: Features
     trees: Sequence[Tree]
@@ -52,7 +52,7 @@ class SentenceVectors:
 
 @dataclass
 class Fit:
-    """Probes in training; `patience` says when each had its least held-out loss, `best` holds its matrices then."""
+    """Probes in training; `patience` has the epoch of each probe's least held-out loss, `best` its matrices then."""
 
     matrices: Float[torch.Tensor, "feature row d"]
     segments: Segments
@@ -83,7 +83,7 @@ class Fit:
         return each.repeat_interleave(ranks, 1)[..., None].to(self.matrices.device, self.matrices.dtype)
 
     def state(self) -> dict[str, torch.Tensor]:
-        """All that is needed to go on."""
+        """Everything that is needed to continue."""
         known = self.patience
         judged = {"loss": known.loss, "best_epoch": known.best, "stale": known.stale, "running": known.running.double()}
         return {"matrices": self.matrices, "epoch": torch.tensor(self.epoch), **self.tensors, **judged}
@@ -115,7 +115,7 @@ def train(
 
 
 def shuffled(ids: Sequence[str], seed: int, epoch: int) -> list[int]:
-    """The numbers of sentences in an order of chance, by their names alone: the order of documents changes nothing."""
+    """The numbers of sentences in random order, by name, so that the order of documents does not matter."""
     keys = np.array([hash64(seed, name) for name in ids], dtype=np.uint64)
     order: list[int] = np.argsort(mix(keys + np.array([epoch + 1], dtype=np.uint64) * GOLDEN), kind="stable").tolist()
     return order
@@ -139,7 +139,7 @@ def _epoch(fit: Fit, train: SentenceVectors, order: Sequence[int], recipe: Struc
 
 
 def _adam(fit: Fit, features: Sequence[int], slope: torch.Tensor, rate: Each) -> None:
-    """One step of Adam for the rows of some features; a probe at rate 0 stays as it is."""
+    """One step of Adam for the rows of some features; a probe with rate 0 does not change."""
     first, second = fit.tensors["first"][features], fit.tensors["second"][features]
     first.lerp_(slope, 1 - BETAS[0])
     second.mul_(BETAS[1]).addcmul_(slope, slope, value=1 - BETAS[1])
@@ -169,7 +169,7 @@ def _judge(fit: Fit, loss: Each, recipe: StructuralRecipe) -> None:
 def mean_losses(
     matrices: torch.Tensor, segments: Segments, sentences: SentenceVectors, features: Sequence[int], which: Sequence[int]
 ) -> Each:
-    """The mean loss of each probe over sentences; infinity for what is not asked for."""
+    """The mean loss of each probe over sentences; infinity for probes that are not requested."""
     sums = torch.zeros(len(which), len(features), dtype=torch.float64)
     order = sorted(range(len(sentences.trees)), key=lambda number: sentences.features.lengths[number])
     for batch in batches(sentences.features.lengths, order, READ):
@@ -184,7 +184,7 @@ def mean_losses(
 
 @torch.no_grad()
 def sized(matrices: torch.Tensor, segments: Segments, sentences: SentenceVectors, some: int = 256) -> torch.Tensor:
-    """Matrices to begin with, each multiplied so that what it predicts is on average as large as what it should."""
+    """The initial matrices, each scaled so that its predictions are on average as large as their targets."""
     features = list(range(len(matrices)))
     order = sorted(range(len(sentences.trees)), key=lambda number: sentences.ids[number])[:some]
     wanted, predicted = (torch.zeros(len(segments.every), len(matrices), dtype=torch.float64) for _ in range(2))

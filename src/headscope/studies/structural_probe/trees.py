@@ -1,4 +1,4 @@
-"""Dependency trees as distances between words and as depths, and trees made of distances again."""
+"""Dependency trees as distances between words and as depths, and trees from distances."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int64
 
 Edge = tuple[int, int]
-# What the released code leaves out when it scores: tags of the Penn Treebank.
+# Tags of the Penn Treebank that the released code does not score.
 PTB = frozenset({"''", ",", ".", ":", "``", "-LRB-", "-RRB-"})
 PUNCT: dict[Punct, Callable[[Word], bool]] = {"tag": is_punctuation, "ptb": lambda word: word.xpos in PTB}
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The tree of a sentence. Punctuation is learned from, and left out of spanning trees and of the search for the
+    """The tree of a sentence. Punctuation is used in training, but not in spanning trees and in the search for the
     root.
 
-    `edges` are those of the smallest spanning tree of `distances` over the words that are `scored`; where a word
-    hangs under punctuation they are not all arcs.
+    `edges` are those of the minimum spanning tree of `distances` over the words that are `scored`; if a word depends on
+    punctuation, not all of them are arcs.
     """
 
     depths: Int64[np.ndarray, "word"]
@@ -40,7 +40,7 @@ class Tree:
 
 
 def tree_of(text: Encoded, punct: Punct = "tag") -> Tree | None:
-    """The tree of a sentence; None without exactly one root that all words hang under."""
+    """The tree of a sentence; None unless it has exactly one root above all words."""
     heads = text.annotation.heads
     above = ancestors(heads)
     if above is None:
@@ -52,7 +52,7 @@ def tree_of(text: Encoded, punct: Punct = "tag") -> Tree | None:
 
 
 def ancestors(heads: Sequence[int]) -> Bool[np.ndarray, "word word"] | None:
-    """Where [i, j]: j is i or governs it, directly or not. None if the heads are no tree with one root."""
+    """True at [i, j] if j is i or governs it, directly or not. None if the heads are not a tree with one root."""
     if NONE in heads or list(heads).count(ROOT) != 1:
         return None
     above: Bool[np.ndarray, "word word"] = np.zeros((len(heads), len(heads)), dtype=bool)

@@ -1,4 +1,4 @@
-"""A structural probe over a corpus: states read once, all layers trained together, scored, written as tables."""
+"""The work of a structural probe: states are read once, and the probes of all layers are trained together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SWEEPS = ("layers", "random", "baselines", "ranks")
 
 
 class SweepJob(NamedTuple):
-    """A sweep, and how many come before it."""
+    """A sweep and its number."""
 
     number: int
     sweep: Sweep
@@ -46,8 +46,8 @@ class SweepJob(NamedTuple):
 class StructuralProbeWork(Work):
     """One structural probe. A job is a sweep: probes that are trained together, such as those of all layers.
 
-    Hidden states are kept in the cache that is named for whoever asks for them next; without one, in the folder of
-    the results or a temporary folder until the study is done.
+    Hidden states are kept in the cache folder, if one is named. Otherwise they are kept in the folder of the results,
+    or in a temporary folder, until the study is done.
     """
 
     spec: StructuralSpec
@@ -58,13 +58,13 @@ class StructuralProbeWork(Work):
         self._states: dict[tuple[str, int], HiddenStates] = {}
 
     def prepare(self) -> None:
-        """Read the sentences to train on, to stop by, and to score."""
+        """Read the sentences to train on, for early stopping, and to score."""
         self._material = material(self.model, self.context.corpus, self.context.corpora["dev"], self.spec)
         self.counts = self._material.counts
         self.notes += self._material.notes
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[SweepJob]:
-        """The sweeps. Ranks come last: by default they are tried on the layer that was best in the first sweep."""
+        """The sweeps. Ranks come last: by default they are tested on the layer that was best in the first sweep."""
         for number, name in enumerate(self._sweeps):
             if name == "ranks":
                 layer = self.spec.ranks_layer
@@ -73,7 +73,7 @@ class StructuralProbeWork(Work):
                 yield SweepJob(number, self._sweep(name))
 
     def costs(self) -> list[float]:
-        """Multiplications: of training, and of reading the sentences where a sweep is the first to need them."""
+        """Multiplications of each sweep: training, and reading the sentences if the sweep is the first to need them."""
         size, spec, parts = hidden_shape(self.model)[1], self.spec, self._material
         layers, rank = len(spec.layers or ()), spec.rank or 1
         rows = {"layers": layers * rank, "random": layers * rank, "baselines": len(self._averaged) * rank, "ranks": sum(spec.ranks or ())}
@@ -85,7 +85,7 @@ class StructuralProbeWork(Work):
         return [training[name] / (1 - self._reading[name]) for name in self._sweeps]
 
     def do(self, job: SweepJob) -> States:
-        """Train and score the probes of a sweep; a training that was interrupted goes on where it was."""
+        """Train and score the probes of a sweep; an interrupted training continues."""
         folder, name = self.context.folder, job.sweep.name
         self._present = name
         path = folder.path / "partial" / "training.safetensors" if folder is not None else None
@@ -96,7 +96,7 @@ class StructuralProbeWork(Work):
         return {"structural": kept.state}
 
     def tables(self, states: States) -> dict[str, Table]:
-        """Scores by layer and by rank, how probes were trained, and some trees; before them all in one table."""
+        """A summary, scores by layer and by rank, how probes were trained, and some trees."""
         made = self._tables(states)
         self._best = made.best()
         tables = {"structural": made.scores("layers", "random", "baselines", "linear")}
@@ -107,7 +107,7 @@ class StructuralProbeWork(Work):
         return {"summary": summary(tables, self._best, hidden_shape(self.model)[0] - 1), **tables}
 
     def measured(self) -> dict[str, Any]:
-        """What was probed."""
+        """The layers, ranks and baselines that were probed."""
         return self.spec.model_dump(mode="json", include={"layers", "rank", "ranks", "baselines"})
 
     def further(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class StructuralProbeWork(Work):
 
     @property
     def _sweeps(self) -> list[str]:
-        """The names of the sweeps asked for."""
+        """The names of the requested sweeps."""
         wanted = {
             "layers": True,
             "random": "random" in self.spec.baselines,
@@ -133,7 +133,7 @@ class StructuralProbeWork(Work):
 
     @property
     def _averaged(self) -> list[str]:
-        """The baselines that are vectors made of layer 0."""
+        """The baselines whose vectors are computed from layer 0."""
         return [name for name in ("decay", "projection") if name in self.spec.baselines]
 
     def _tables(self, states: States) -> Tables:
@@ -141,7 +141,7 @@ class StructuralProbeWork(Work):
         return Tables(StateColumns(states["structural"]), units, self.spec.replicates, self.spec.seed)
 
     def _add_chain(self, kept: StateColumns) -> None:
-        """Add the linear baseline, which nothing is trained for."""
+        """Add the linear baseline, which needs no training."""
         kept.add("linear/numbers", score_chain(self._material.test.trees, self.spec.reference)[:, None])
         kept.say("linear/source", ["linear"])
         for name, value in (("layer", -1), ("rank", 0), ("seed", 0)):
@@ -153,7 +153,7 @@ class StructuralProbeWork(Work):
         return Sweep("ranks", lambda part: (("model", self._read("model", part)),), self.spec.ranks or (), (place,))
 
     def _sweep(self, name: str) -> Sweep:
-        """Probes of one rank over all layers of the model or of the control, or over what is made of the embeddings."""
+        """Probes of one rank over all layers of the model or of the control, or over baselines from the embeddings."""
         rank = (self.spec.rank or 1,)
         if name == "baselines":
             return Sweep(name, lambda part: tuple(self._made_of_embeddings(part)), rank)
@@ -166,7 +166,7 @@ class StructuralProbeWork(Work):
             yield name, decay(embeddings, twice=self.spec.reference) if name == "decay" else projection(embeddings, self.spec.seed)
 
     def _read(self, source: str, part: DataPart) -> HiddenStates:
-        """The states of a part's words in some layers; the control's layer 0 is the model's own and is left out."""
+        """The states of a part's words in some layers; the control omits layer 0, which equals the model's."""
         if (source, id(part)) not in self._states:
             layers: Sequence[int] = (0,) if source == "embeddings" else self.spec.layers or ()
             model = self.model
@@ -197,7 +197,7 @@ class StructuralProbeWork(Work):
         return untrained(self.model, self.spec.seed)
 
     def _progress_of(self, number: int) -> Callable[[float], None]:
-        """What hears of the share of a sweep's training that is done."""
+        """A function that receives the share of a sweep's training that is done."""
         train, before = self._material.train, self._reading[self._sweeps[number]]
         texts, words = len(train), sum(len(text.words) for text in train.texts)
 
@@ -209,8 +209,8 @@ class StructuralProbeWork(Work):
 
 
 def decay(states: HiddenStates, twice: bool = False) -> HiddenStates:
-    """Each word as the mean of all words of its sentence, a word weighing half as much with every step away; the
-    word itself counts `twice` in the released code.
+    """Each word as a weighted mean of all words of its sentence; the weight halves with every step of distance. In the
+    released code the word itself counts `twice`.
     """
 
     def mixed(vectors: Vectors) -> Vectors:
@@ -223,7 +223,7 @@ def decay(states: HiddenStates, twice: bool = False) -> HiddenStates:
 
 
 def projection(states: HiddenStates, seed: int = 0) -> HiddenStates:
-    """Each word as an untrained BiLSTM of the same size gives it."""
+    """Each word as the output of an untrained BiLSTM of the same size."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         forward, backward = (torch.nn.LSTM(states.size, size) for size in (states.size - states.size // 2, states.size // 2))
@@ -239,7 +239,7 @@ def projection(states: HiddenStates, seed: int = 0) -> HiddenStates:
 
 
 def _mapped(states: HiddenStates, change: Callable[[Vectors], Vectors]) -> HiddenStates:
-    """Layer 0 of all sentences, changed: kept in a file without a name, which is gone when nobody uses it."""
+    """Layer 0 of all sentences, changed; kept in an unnamed temporary file that is deleted after use."""
     embeddings = replace(states, layers=(0,), values=np.zeros(0, states.values.dtype))
     with tempfile.TemporaryFile() as file:
         values = np.memmap(file, states.values.dtype, "w+", shape=(embeddings.places[-1],))

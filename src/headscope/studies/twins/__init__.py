@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TwinsStudy(Study):
-    """Whether the heads of two models have near-duplicates in each other."""
+    """A study of whether the heads of two models have twins in each other."""
 
     name = "twins"
     verb = "twins"
@@ -47,7 +47,7 @@ class TwinsStudy(Study):
     figures = (
         StudyFigure(
             "twins",
-            "all heads of two models as points, twins of each other joined, and how far their layers are apart",
+            "all heads of two models as points, twins of each other joined, and the distances of their layers",
             "heads_and_layers",
             "twins_matrix",
             "twins A B",
@@ -66,7 +66,7 @@ class TwinsStudy(Study):
     )
 
     def resolve(self, spec: Any, corpora: Mapping[str, Corpus | None]) -> TwinsSpec:
-        """The settings with what one text is: a pair where the corpus comes as pairs of paragraphs, else a sentence."""
+        """The settings with the unit of text: a pair if the corpus has pairs of paragraphs, else a sentence."""
         corpus = corpora["corpus"]
         assert corpus is not None
         unit = spec.unit or ("pair" if corpus.pairs else "sentence")

@@ -1,4 +1,4 @@
-"""The heads of two models in one picture, and how far their layers are apart."""
+"""The figure of two models: their heads as points, and the distances of their layers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def heads_and_layers(results: Results, kind: str | None = None, embedding: Metho
 
 
 def draw(twins: Twins, embedding: Method = "metric", sqrt: bool = False) -> Drawing:
-    """On the left all heads as points, twins of each other joined by lines, the closest named; on the right the mean
-    distance of every layer of one model to every layer of the other, the nearest of each row marked.
+    """A figure. Left: all heads as points, mutual twins joined by lines, the closest named. Right: the mean distance of
+    every layer of one model to every layer of the other; the nearest of each row and column are marked.
     """
     from headscope.studies.twins import TwinsStudy
 
@@ -65,7 +65,7 @@ def draw(twins: Twins, embedding: Method = "metric", sqrt: bool = False) -> Draw
 
 
 def save(twins: Twins, folder: Path) -> list[Path]:
-    """Write all tables, as CSV and Parquet, and the figure into a folder; the files that were written."""
+    """Write all tables, as CSV and Parquet, and the figure into a folder, and return the paths of the files."""
     written = []
     for name in TABLES:
         table = twins.table(name)
@@ -99,8 +99,8 @@ def _plane(axes: Axes, twins: Twins, points: Float64[np.ndarray, "head 2"]) -> N
 
 
 def _layers(axes: Axes, bar: Axes, twins: Twins) -> None:
-    """One row per layer of `a`, one column per layer of `b`. A dot marks the nearest layer of `b` for each of `a`, a
-    ring that of `a` for each of `b`.
+    """Draw one row per layer of `a` and one column per layer of `b`. A dot marks the nearest layer of `b` in each row,
+    a ring the nearest layer of `a` in each column.
     """
     from matplotlib.figure import Figure
 

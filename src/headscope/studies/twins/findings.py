@@ -1,4 +1,4 @@
-"""Whether heads have twins in another model, in sentences."""
+"""Findings of a comparison of the heads of two models, in sentences."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def sentences(results: Results) -> list[str]:
-    """What was compared, how far heads are from their twins and from other heads, which have one, and where."""
+    """What was compared, the distances of heads to twins and to other heads, and which have twins, as sentences."""
     settings = results.manifest["settings"]
     told = (results.manifest["counts"]["texts"], settings["level"], settings["epsilons"], settings["least"])
     return list(filter(None, _Findings(results, *told).sentences()))
 
 
 def of_twins(twins: Twins) -> list[str]:
-    """The same of a comparison in memory."""
+    """The findings of a comparison in memory."""
     tables = {name: twins.table(name) for name in TABLES}
     return list(filter(None, _Findings(tables, twins.texts, twins.level, twins.epsilons, twins.least).sentences()))
 
 
 @dataclass
 class _Findings:
-    """The tables of a study, and what else sentences speak of."""
+    """The tables of a study, and other numbers that the sentences need."""
 
     tables: Mapping[str, Table]
     texts: int
@@ -44,7 +44,7 @@ class _Findings:
         self.names = {letter: heads[0]["model"] for letter, heads in self.heads.items()}
 
     def sentences(self) -> list[str]:
-        """All sentences; an empty one where there is nothing to say."""
+        """All sentences; an empty one if there is nothing to report."""
         of_sides = [line for letter in LETTERS for line in (self.distance(letter), self.close(letter))]
         return [self.opening(), *of_sides, self.mutual(), self.depth(), self.faint()]
 
@@ -54,13 +54,13 @@ class _Findings:
         row = self.rows["both", "all_pairs"]
         documents = "1 document" if row["documents"] == 1 else f"{row['documents']:,} documents"
         return (
-            f"{len(self.heads['a'])} heads of {self.names['a']} and {len(self.heads['b'])} of {self.names['b']}, {kinds} attention between "
-            f"{self.level}s, {row['n']:,} rows of {self.texts:,} text{'s' if self.texts > 1 else ''} of {documents}; Jensen-Shannon "
-            "divergences in nats."
+            f"{len(self.heads['a'])} heads of {self.names['a']} and {len(self.heads['b'])} of {self.names['b']} are compared: {kinds} "
+            f"attention between {self.level}s, {row['n']:,} rows of {self.texts:,} text{'s' if self.texts > 1 else ''} of {documents}. "
+            "Distances are Jensen-Shannon divergences in nats."
         )
 
     def distance(self, letter: Letter) -> str:
-        """How far the heads of a model are from their twins, and from others."""
+        """The mean distances of the heads of a model to their twins, and to other heads."""
         model, other = self._pair(letter)
         told = f"A head of {model} is {spelled(self.rows[letter, 'twin'])} from its twin in {other}, on average"
         more, nearer = [], ""
@@ -72,7 +72,7 @@ class _Findings:
         return f"{told}{', ' if len(more) == 2 else ' and ' if more else ''}{' and '.join(more)}.{nearer}"
 
     def close(self, letter: Letter) -> str:
-        """How many heads of a model have a twin so close."""
+        """The share of heads of a model that have a twin closer than each epsilon."""
         model, other = self._pair(letter)
         told = []
         for epsilon in self.epsilons:
@@ -93,19 +93,19 @@ class _Findings:
         return f"{len(pairs)} {'pairs' if len(pairs) != 1 else 'pair'} of mutual twins{closest}."
 
     def depth(self) -> str:
-        """Whether twins lie at like depths."""
+        """Whether twins are at similar depths."""
         rows = {letter: self.rows[letter, "depth"] for letter in LETTERS if (letter, "depth") in self.rows}
         told = [f"{spelled(row)} for heads of {self.names[letter]}" for letter, row in rows.items()]
         return f"The depth of a head correlates with the depth of its twin: {' and '.join(told)}." if told else ""
 
     def faint(self) -> str:
-        """How many heads give little to words."""
+        """How many heads give little attention to words."""
         counts = {letter: sum(row["faint"] for row in heads) for letter, heads in self.heads.items()}
         told = " and ".join(f"{count} of {self.names[letter]}" for letter, count in counts.items() if count)
         return f"Faint: {told} give less than {self.least:.0%} of their attention to words; only this part is compared." if told else ""
 
     def _pair(self, letter: Letter) -> tuple[str, str]:
-        """The name of a model, and that of the other."""
+        """The names of a model and of the other model."""
         return self.names[letter], self.names["b" if letter == "a" else "a"]
 
 
@@ -115,7 +115,7 @@ def mutual_rows(table: Table) -> list[dict[str, Any]]:
 
 
 def head_of(row: Mapping[str, Any]) -> HeadId:
-    """The head that a row of the table `twins` is of."""
+    """The head of a row of the table `twins`."""
     return HeadId.of_row(row, bare=True)
 
 

@@ -1,4 +1,4 @@
-"""Heads of two models side by side, read: each head's twin in the other model, how close it is, and where it lies."""
+"""The heads of two models compared: each head's twin in the other model, its distance and its layer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Letter = Literal["a", "b"]
 LETTERS: tuple[Letter, Letter] = ("a", "b")
 TABLES = ("twins", "twins_layers", "twins_matrix", "twins_summary")
-WORK = 1 << 24  # numbers worked on at a time
+WORK = 1 << 24  # numbers that are processed at a time
 
 
 @dataclass(frozen=True)
@@ -50,25 +50,25 @@ class Heads:
 
     @cached_property
     def layer_of(self) -> Int64[np.ndarray, "head"]:
-        """For each head the number of its layer among those there are."""
+        """For each head, the number of its layer among the layers with heads."""
         return np.unique([head.layer for head in self.ids], return_inverse=True)[1]
 
     @cached_property
     def depth(self) -> Float64[np.ndarray, "head"]:
-        """How deep each head lies: 0 in the first layer, 1 in the last."""
+        """The depth of each head: 0 in the first layer, 1 in the last."""
         return self.layer_of / max(1, len(self.layers) - 1)
 
     @cached_property
     def share(self) -> Float64[np.ndarray, "layer head"]:
-        """What part of its layer a head is: the matrix that averages over the heads of each layer."""
+        """The matrix that averages over the heads of each layer."""
         member = (self.layer_of == np.arange(len(self.layers))[:, None]).astype(np.float64)
         share: Float64[np.ndarray, "layer head"] = member / member.sum(1, keepdims=True)
         return share
 
 
 class Nearest(NamedTuple):
-    """On the data and in every replicate: how far each head of one model is from its twin in the other, which that
-    is, and how far it is from the nearest other head of its model.
+    """On the data and in every replicate: the distance of each head of one model to its twin in the other, the number
+    of the twin, and the distance to the nearest other head of its model.
     """
 
     twin: Float64[np.ndarray, "replicate+1 head"]
@@ -77,8 +77,8 @@ class Nearest(NamedTuple):
 
 
 class HeadTwins(NamedTuple):
-    """The same, and whether a head is its twin's twin, how far it is from the nearest head of an untrained copy of
-    the other model, and the share of its attention that goes to words. NaN where there is none.
+    """The numbers of `Nearest`, and whether a head is its twin's twin, its distance to the nearest head of an untrained
+    copy of the other model, and the share of its attention to words. NaN if there is none.
     """
 
     twin: Float64[np.ndarray, "replicate+1 head"]
@@ -93,9 +93,9 @@ class HeadTwins(NamedTuple):
 class Twins:
     """The heads of models `a` and `b` and the distances between all of them, in nats, as means over rows of attention.
 
-    `epsilons` are how close heads must be to count as the same; a head that gives less than `least` of its attention
-    to words is faint: what is compared of it is only that little. `dropped` says what was left out, `read` what was
-    read otherwise than it stands, and `warnings` what must be known before a number is used.
+    `epsilons` are the distances below which heads count as the same. A head that gives less than `least` of its
+    attention to words is faint: only that part is compared. `dropped` says what was skipped, `read` what was changed
+    when it was read, and `warnings` what a reader must know before using a number.
     """
 
     a: Heads
@@ -115,7 +115,7 @@ class Twins:
 
     @classmethod
     def of_study(cls, results: Results) -> Self:
-        """What a finished study of twins compared."""
+        """The twins of a finished study."""
         settings, counts = results.manifest["settings"], results.manifest["counts"]
         a, b = (Heads.of(results["twins"].where(side=letter)) for letter in LETTERS)
         return cls(
@@ -137,17 +137,17 @@ class Twins:
 
     @property
     def n(self) -> int:
-        """Rows of attention that distances are a mean over."""
+        """The number of rows of attention over which distances are means."""
         return int(self.sums.rows.sum())
 
     @property
     def several(self) -> bool:
-        """Whether documents of more than one group were seen, so that there are intervals."""
+        """Whether there are documents of more than one group, and so intervals."""
         return int(np.count_nonzero(self.sums.rows)) > 1 and self.replicates > 0
 
     @cached_property
     def _weights(self) -> Float64[np.ndarray, "replicate+1 group"]:
-        """What turns sums of groups into means: for the data as they are, then for every replicate."""
+        """The weights that turn sums of groups into means: for the data, then for every replicate."""
         drawn = np.concatenate([np.ones((1, len(self.sums.rows))), group_weights(self.replicates, self.seed, len(self.sums.rows))])
         with np.errstate(invalid="ignore", divide="ignore"):
             weights: Float64[np.ndarray, "replicate+1 group"] = drawn / (drawn @ self.sums.rows)[:, None]
@@ -167,14 +167,14 @@ class Twins:
 
     @cached_property
     def distances(self) -> Float64[np.ndarray, "head head"]:
-        """Between all heads of both models, those of `a` first."""
+        """The distances between all heads of both models, those of `a` first."""
         matrix: Float64[np.ndarray, "head head"] = next(self._squares())[1][0]
         np.fill_diagonal(matrix, 0)
         return matrix
 
     @cached_property
     def _between(self) -> tuple[tuple[HeadTwins, HeadTwins], Float64[np.ndarray, "replicate+1 a b"], Float64[np.ndarray, "replicate+1"]]:
-        """What was found of the heads of both models, the mean distances of their layers, and the overall mean."""
+        """The twins of the heads of both models, the mean distances of their layers, and the overall mean."""
         a = len(self.a.ids)
         parts: list[tuple[Nearest, Nearest]] = []
         layers, means = [], []
@@ -203,7 +203,7 @@ class Twins:
             return np.concatenate([block.min(2 - side) for block in blocks])
 
     def of(self, letter: Letter) -> tuple[Heads, Heads, HeadTwins]:
-        """The heads of `a` or of `b`, those of the other one, and what was found of the former."""
+        """The heads of `a` or of `b`, those of the other model, and the twins of the former."""
         if letter not in LETTERS:
             raise RunError(f"no model is called {letter!r} here", "Use a or b")
         (first, second), *_ = self._between
@@ -273,7 +273,7 @@ class Twins:
         return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
     def _neighbours(self, letter: Letter) -> list[int | None]:
-        """For each head of a model the nearest other one of that model."""
+        """For each head of a model, the nearest other head of that model."""
         a = len(self.a.ids)
         square = (self.distances[:a, :a] if letter == "a" else self.distances[a:, a:]).copy()
         np.fill_diagonal(square, np.inf)
@@ -374,7 +374,7 @@ def _mutual(at: Int64[np.ndarray, "replicate head"], back: Int64[np.ndarray, "re
 
 
 def _correlation(values: Float64[np.ndarray, "replicate head"], with_: Float64[np.ndarray, "head"]) -> Float64[np.ndarray, "replicate"]:
-    """Pearson's, of each row; NaN where nothing varies."""
+    """Pearson's correlation of each row; NaN for constant values."""
     x, y = values - values.mean(1, keepdims=True), with_ - with_.mean()
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation: Float64[np.ndarray, "replicate"] = (x @ y) / np.sqrt((x * x).sum(1) * (y @ y))

@@ -1,4 +1,4 @@
-"""What a comparison of the heads of two models is to do, as data."""
+"""The settings of a comparison of the heads of two models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headscope.studies.spec import StudySpec
 class TwinsSpec(StudySpec):
     """The settings of a comparison of two models, which tables and signatures call a and b.
 
-    `kind` and `unit` are None until the models and the corpus decide them; the work completes `kind` to one for each
+    `kind` and `unit` are None until they are completed from the models and the corpus; `kind` becomes one kind per
     model.
     """
 
@@ -29,7 +29,7 @@ class TwinsSpec(StudySpec):
         None, description="kind of attention: encoder or decoder, or one per model: encoder,decoder [default: that with the most heads]"
     )
     control: bool = Field(False, description="also compare with untrained copies; takes three times as long")
-    epsilons: tuple[float, ...] = Field((0.02, 0.05, 0.1), description="how close twins must be, in nats")
+    epsilons: tuple[float, ...] = Field((0.02, 0.05, 0.1), description="distances below which twins are counted, in nats")
     least: float = Field(0.1, description="heads that give less than this share of their attention to words are marked as faint")
     unit: Unit | None = Field(None, description="unit of text: sentence, paragraph, document, pair, segment [default: sentence]")
     max_length: int = Field(128, ge=4, description="longest text, in tokens of either model; longer ones are skipped")
@@ -58,5 +58,5 @@ class TwinsSpec(StudySpec):
     @classmethod
     def _share(cls, value: float) -> float:
         if not 0 <= value <= 1:
-            raise ValueError("name a share of attention, from 0 to 1")
+            raise ValueError(f"{value:g} is not a share of attention: use a number from 0 to 1")
         return value

@@ -1,4 +1,4 @@
-"""What is kept of the texts that two models read: sums of divergences between all their heads, as a state."""
+"""The state of a comparison of two models: sums of divergences between all their heads."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from jaxtyping import Float64, Int64
 
 _UNTRAINED = "untrained/"  # of states; then the model that is an untrained copy
-# Of two states the later one has seen all that the earlier one has, and sums of what is never negative only grow: the
-# later is the greater. Sums of shards, added up, would be rounded otherwise than those of one pass over all texts.
+# The later of two states includes the earlier one, and sums of non-negative numbers only grow: the maximum is the later
+# one. Sums of shards, added up, would be rounded differently from those of one pass over all texts.
 _MERGES: dict[str, Merge] = {"rows": "max", "words": "max", "pairs": "max", _UNTRAINED: "max"}
 
 
 @dataclass
 class Sums:
-    """What is left of texts that two models read, by group of documents.
+    """Sums over the texts that two models read, by group of documents.
 
-    `rows` are counted; `words` is what every head of both models, one after the other, gave to words; `pairs` are
-    the divergences of all pairs of these heads, in the order of np.triu_indices. `untrained` are those of the first
-    model's heads with an untrained copy of the second's, and of such a copy of the first's with the second's.
+    `rows` is the number of rows; `words` the attention to words of every head, those of the first model first; `pairs`
+    the divergences of all pairs of these heads, in the order of np.triu_indices. `untrained` has the divergences of
+    the first model's heads with an untrained copy of the second, and of a copy of the first with the second's heads.
     """
 
     rows: Int64[np.ndarray, "group"]
@@ -34,13 +34,13 @@ class Sums:
 
     @classmethod
     def of(cls, state: State) -> Self:
-        """The sums that a state holds; they may be added to."""
+        """The sums in a state, as copies."""
         rows, words, pairs = (state[name].copy() for name in ("rows", "words", "pairs"))
         copies = state.family(_UNTRAINED)
         return cls(rows, words, pairs, (copies["b"].copy(), copies["a"].copy()) if copies else None)
 
     def state(self) -> State:
-        """The sums as they are now, of all texts so far."""
+        """The current sums, over all texts so far."""
         arrays: dict[str, Array] = {"rows": self.rows, "words": self.words, "pairs": self.pairs}
         if self.untrained is not None:
             arrays |= {f"{_UNTRAINED}b": self.untrained[0], f"{_UNTRAINED}a": self.untrained[1]}

@@ -1,4 +1,4 @@
-"""Heads of two models side by side: the divergences of all pairs over the texts that both read, in one stream."""
+"""Divergences of all pairs of heads of two models over the texts that both read, in one stream."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TERM = 17  # multiplications of matrices in the time of one term (p + q)·log(p 
 
 @dataclass(frozen=True)
 class Watched:
-    """A model, the kind of its attention that is looked at, and which of the two readings of a text is its own."""
+    """A model, the kind of its attention that is compared, and which of the two inputs of a text it reads."""
 
     model: Model
     kind: Kind
@@ -65,7 +65,7 @@ class SideBySide:
     ) -> None:
         self._watched = [first, second, *(copies or ())]
         self._plans = [watched.plan for watched in self._watched]
-        # Which models stand side by side: the two, the first and the other's copy, the copy of the first and the
+        # The models that are compared: the two, the first and the copy of the second, the copy of the first and the
         # second.
         self._couples = [(0, 1), (0, 3), (2, 1)] if copies is not None else [(0, 1)]
         self._level: Level = level
@@ -79,21 +79,21 @@ class SideBySide:
             self.sums.untrained = np.zeros((count, a, b)), np.zeros((count, a, b))
 
     def add(self, texts: Iterable[Shared], tell: Callable[[float], None] | None = None) -> None:
-        """Compare the heads on some texts; those of like length go through the models together. `tell` hears of the
-        share of the work that is done.
+        """Compare the heads on some texts; texts of similar length are read together. `tell` receives the share of the
+        work that is done.
         """
         ordered = sorted(texts, key=lambda text: (text.cost, text.inputs[0].id))
         whole, done = sum(map(self.cost, ordered)), 0.0
         for batch in self._batches(ordered):
             of = np.array([group_of(text.document, len(self.sums.rows)) for text in batch])
-            order = np.argsort(of, kind="stable")  # rows of a group of documents lie together
+            order = np.argsort(of, kind="stable")  # rows of a group of documents are adjacent
             self._add([batch[place] for place in order], of[order])
             done += sum(map(self.cost, batch))
             if tell is not None:
                 tell(done / whole)
 
     def cost(self, text: Shared) -> float:
-        """Multiplications that a text takes: a pass of every model, and all pairs of heads row by row."""
+        """The multiplications for a text: a pass of every model, and all pairs of heads row by row."""
         passes = sum(len(text.inputs[watched.reading]) * weights for watched, weights in zip(self._watched, self._weights, strict=True))
         return passes + len(self._couples) * TERM * sum(self._sizes) ** 2 / 2 * text.size**2
 
@@ -105,7 +105,7 @@ class SideBySide:
         return 4 * rows * keys * sum(self._sizes) * len(self._couples)
 
     def _batches(self, texts: Sequence[Shared]) -> Iterator[list[Shared]]:
-        """Texts, sorted by length, that fit into a batch of so many tokens and whose rows can be held; or one."""
+        """Batches of texts, sorted by length, whose tokens and rows fit; or of one text."""
 
         def full(batch: list[Shared], text: Shared) -> bool:
             sizes = [part.size for part in (*batch, text)]
@@ -165,7 +165,7 @@ class SideBySide:
         weights: Float[torch.Tensor, "text head query key"],
         *_: object,
     ) -> None:
-        """Put one site of the model at a place beside those of the others, and keep what its heads give to words."""
+        """Add one site of the model at a place to the stacks, and keep the attention of its heads to words."""
         plan, index = self._plans[place], sites[site]
         rows, words = view.rows(plan, index, weights, block)
         for stack, (first, second) in zip(stacks, self._couples, strict=True):
@@ -199,7 +199,7 @@ class _Block:
 
 
 class _View:
-    """What one model's maps of a batch are: which of their rows and columns are those that both models have."""
+    """One model's view of a batch: which rows and columns of its maps both models have."""
 
     def __init__(self, watched: Watched, batch: Sequence[Shared], level: Level, word_rows: Rows, device: torch.device) -> None:
         self._level = level

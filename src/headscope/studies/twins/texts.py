@@ -1,4 +1,4 @@
-"""The texts of a corpus as two models read them: only those that both do, and only the words that both see."""
+"""The texts of a corpus that two models both read, and the words that both see."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headscope.results.counts import Counts
 
 
 class Names(NamedTuple):
-    """What two models are called."""
+    """The names of the two models."""
 
     a: str
     b: str
@@ -28,8 +28,8 @@ class Names(NamedTuple):
 class Shared:
     """One text as the input of each of two models.
 
-    `places` are, for each model, where the shared rows and columns are among the words (or the tokens) that its rows
-    stand for: number k of one is the same word as number k of the other.
+    `places` are, for each model, the places of the shared rows and columns among its words (or tokens): number k of one
+    model is the same word as number k of the other.
     """
 
     inputs: tuple[Encoded, Encoded]
@@ -37,23 +37,23 @@ class Shared:
 
     @property
     def document(self) -> str:
-        """The id of the document that the text is part of."""
+        """The id of the text's document."""
         return self.inputs[0].document
 
     @property
     def size(self) -> int:
-        """Rows that are compared, and columns."""
+        """The number of rows that are compared, and of columns."""
         return len(self.places[0])
 
     @property
     def cost(self) -> int:
-        """Tokens of the longer input: what batches are balanced by."""
+        """Tokens of the longer input, by which batches are balanced."""
         return max(text.cost for text in self.inputs)
 
 
 @dataclass
 class Matcher:
-    """Reads a corpus with the encoders of two models. `counts` are those of the texts of each model."""
+    """A reader of a corpus with the encoders of two models. `counts` are those of the texts of each model."""
 
     encoders: tuple[Encoder, Encoder]
     kinds: tuple[Kind, Kind]
@@ -63,7 +63,7 @@ class Matcher:
 
     @property
     def dropped(self) -> Tally:
-        """What either model leaves out, and what only one of them reads: counted with the texts of the first."""
+        """What either model skips, and what only one of them reads; counted with the texts of the first."""
         return self.counts[0].dropped
 
     def texts(self, corpus: Corpus) -> Iterator[Shared]:
@@ -75,7 +75,7 @@ class Matcher:
                 yield shared
 
     def _matched(self, document: Document) -> Iterator[Shared]:
-        """Texts match if they are the same words of a document: numbers differ once one model drops a text."""
+        """Texts match if they are the same words of a document: their numbers differ after one model drops a text."""
         tallies = Tally(), Tally()
         read = [
             {text.annotation.positions: text for text in encoder.texts([document], tally)}
@@ -108,7 +108,7 @@ class Matcher:
 
 
 def rows_of(text: Encoded, kind: Kind) -> Encoded:
-    """What the rows of the self-attention of a kind stand for: the text, or what a decoder reads of it."""
+    """The text whose tokens are the rows of this kind of self-attention: the text itself, or what a decoder reads."""
     return text.target if SIDES[kind][0] == "target" and text.target is not None else text
 
 

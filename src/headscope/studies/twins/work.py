@@ -1,4 +1,4 @@
-"""Two models over the same texts, all heads side by side (beyond Clark et al. §6)."""
+"""The work of a comparison of two models: both read the same texts, and all heads are compared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from headscope.studies.twins.states import Sums
 from headscope.studies.twins.sums import SideBySide, Watched
 from headscope.studies.twins.texts import Matcher, Names, Shared
 
-BATCH, GPU_BATCH = 2048, 32768  # tokens. On a CPU the maps of a batch should fit into the cache; a GPU wants to be kept busy.
+BATCH, GPU_BATCH = 2048, 32768  # tokens. On a CPU the maps of a batch should fit into the cache; a GPU should be kept busy.
 BATCHES = 8  # per shard
 
 
@@ -51,10 +51,10 @@ class TwinsWork(Work):
         self._merged: Callable[[], States] | None = None
         self._skipped = False
         self._texts = self._tokens = 0
-        self._before = self._within = 0.0  # shares that are done: of the corpus by earlier shards, and of this shard
+        self._before = self._within = 0.0  # shares that are done: of the corpus in earlier shards, and of this shard
 
     def _other(self) -> Model:
-        """The second model: in hand, the first one where both have one name, or loaded beside it."""
+        """The second model: the given one, the first model if both have the same name, or a model that is loaded."""
         in_hand: Model | None = self.context.options.get("other_model")
         if in_hand is not None:
             return in_hand
@@ -63,7 +63,7 @@ class TwinsWork(Work):
         return load(self.spec.other, str(self.model.device), self.spec.dtype)
 
     def _begun_with(self) -> int | None:
-        """The shard size of a study to resume, since shards are numbered; batches may be of another size."""
+        """The shard size of a study to resume, because shards are numbered; batches may have another size."""
         folder = self.context.folder
         if folder is None or not self.context.resume:
             return None
@@ -74,7 +74,7 @@ class TwinsWork(Work):
         return begun
 
     def prepare(self) -> None:
-        """Draw the untrained copies, if there are to be some, and get ready to read texts with both models."""
+        """Draw the untrained copies, if requested, and prepare to read texts with both models."""
         spec, (first, second) = self.spec, self._watched
         copies = None
         if spec.control:
@@ -90,7 +90,7 @@ class TwinsWork(Work):
         self.counts = self._matcher.counts[0]
 
     def jobs(self, merged: Callable[[], States]) -> Iterator[list[Shared]]:
-        """The texts that both models read, a shard at a time."""
+        """The texts that both models read, shard by shard."""
         self._merged = merged
         corpus, dropped = self.context.corpus, self._matcher.dropped
         shard: list[Shared] = []
@@ -119,7 +119,7 @@ class TwinsWork(Work):
         return {"twins": self._sums.sums.state()}
 
     def skip(self, job: list[Shared]) -> None:
-        """Go on later with the sums that were kept."""
+        """Skip a shard; the next job continues with the saved sums."""
         self._skipped = True
         self._count(job)
 
@@ -140,7 +140,7 @@ class TwinsWork(Work):
         return None if reached is None else self._before + (reached - self._before) * self._within
 
     def tables(self, states: States) -> dict[str, Table]:
-        """All tables of twins, and a summary of them in words."""
+        """All tables of twins, and a summary with quantities in words."""
         self.warnings += warning(self._matcher.counts[1], self.names.b)
         spec = self.spec
         a, b = (
@@ -178,7 +178,7 @@ def _path(name: str) -> str:
 
 
 def _kinds(models: tuple[Model, Model], asked: tuple[Kind, ...] | None) -> tuple[Kind, Kind]:
-    """The kinds of self-attention asked for, or those with the most heads; cross-attention joins two texts."""
+    """The requested kinds of self-attention, or those with the most heads; never cross-attention."""
     kinds: list[Kind] = []
     for model, wanted in zip(models, (asked[0], asked[-1]) if asked is not None else (None, None), strict=True):
         heads: dict[Kind, int] = {name: number for name, number in model.layout.heads().items() if name != "cross"}
@@ -217,6 +217,6 @@ def summary(table: Table) -> Table:
 
 
 def _what(quantity: str) -> str | None:
-    """A quantity in words; None for differences of others."""
+    """A quantity in words; None for differences between quantities."""
     name, _, epsilon = quantity.partition("_")
     return _CLOSER[name].format(epsilon) if epsilon and name in _CLOSER else _WORDS.get(quantity)
