@@ -220,7 +220,7 @@ def billion(found: dict[str, float], batch_tokens: int) -> list[str]:
         parts = name.split("_")
         if parts[0] == "RATE" and parts[1] not in ("READ", "PASS"):
             keep = found.get(f"KEEP_{parts[1]}_{parts[3]}_MS", 0.0) / 1000
-            costs = [cost(WORDS, found["TOKENS_A_WORD"], gpus, rate, found["RATE_PASS"], 8 * batch_tokens, keep) for gpus in GPUS]
+            costs = [cost(WORDS, found["TOKENS_A_WORD"], gpus, rate, found["RATE_PASS"], 32 * batch_tokens, keep) for gpus in GPUS]
             readers = [max(1, round(tokens / taken / found["RATE_READ_CONLLU"] + 0.5)) for taken, _ in costs]
             shown = (f"{taken / 3600:.2f} h ({bound}), {n} readers" for (taken, bound), n in zip(costs, readers, strict=True))
             lines.append(f"| {name} {rate:,.0f} tokens/s | {' | '.join(shown)} |")

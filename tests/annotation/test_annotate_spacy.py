@@ -45,7 +45,7 @@ def test_from_text_to_a_run(pipeline: Path, tmp_path: Path) -> None:
     source, made, results = tmp_path / "keys.txt", tmp_path / "keys.conllu", tmp_path / "run"
     source.write_text(" ".join([TEXT] * 4))
     told = run("annotate", source, "--pipeline", pipeline, "--out", made)
-    assert "1 documents" in told
+    assert "1 document," in told
     assert "en_tiny 0.1.0" in told
     assert "automatic" in run("corpus", "check", made, "--level", 2)
     assert "annotation:automatic(spaCy-" in run("run", "--corpus", made, "--measures", "relations", "--replicates", 0, "--out", results)

@@ -215,7 +215,7 @@ def test_claims_that_do_not_count_are_not_counted() -> None:
     rows = [row(one, judge(one, {"s": table}, {}), "", repeats.get(one.id, "")) for one in claims]
     assert rows[1]["why"] == "the same number as in a, counted there"
     told = sentences(Table.of({name: [one[name] for one in rows] for name in rows[0]}))
-    assert told[0] == "Of 1 claims: 1 same direction. Not counted: 1 properties of the data, 1 rows that repeat a number of another row."
+    assert told[0] == "Of 1 claim: 1 same direction. Not counted: 1 properties of the data, 1 rows that repeat a number of another row."
 
 
 def test_recipes_name_the_numbers_that_they_repeat() -> None:

@@ -69,7 +69,7 @@ def test_what_was_lost_stands_beside_the_finding(small_folder: Path, tmp_path: P
 def test_all_and_none(small_folder: Path) -> None:
     loaded = hs.load(small_folder)
     every = hs.run(loaded, Corpus.of([LONG]), {"coreference": {"least": 1}}, max_length=7, replicates=0, gallery=0).results
-    assert cut_sentence(every, "coreference") == "All 1 documents were cut at 7 tokens: only 5 of 8 words and 3 of 4 mentions were read."
+    assert cut_sentence(every, "coreference") == "1 document was cut at 7 tokens: only 5 of 8 words and 3 of 4 mentions were read."
     whole = hs.run(loaded, Corpus.of([LONG]), {"coreference": {"least": 1}, "entropy": {}}, replicates=0, gallery=0).results
     assert cut_sentence(whole, "coreference") is cut_sentence(whole, "entropy") is None
 

@@ -54,7 +54,7 @@ def test_how_long_it_takes() -> None:
     assert planned.seconds(4) == 100, "reading and keeping takes longer than computing by four"
     lines = planned.lines(4)
     assert lines[0] == "by sentence: 10 documents, 1,000 texts, 1,000,000 tokens, 800,000 words (0 of them of several tokens)"
-    assert lines[1] == "100 shards, 400 batches; the longest text has 96 tokens"
+    assert lines[1] == "100 shards, batches: 400; the longest text has 96 tokens"
     assert "4.0 MB of weights and up to 900 bytes of attention maps at a time for each worker, and 2.5 KB" in lines[2]
     assert lines[-2] == "computing: 10,000 tokens/s per worker, tried on 4 shards"
     assert lines[-1] == "expected: 100 s with 4 workers, bound by reading"

@@ -120,7 +120,7 @@ def test_one_head_has_no_neighbour_and_one_document_no_interval() -> None:
     assert ("b", "own") in quantities
     assert not quantities & {("a", "own"), ("a", "beyond_own"), ("a", "depth"), ("a", "untrained"), ("a", "nearer_than_untrained")}
     said = of_twins(found)
-    compared = "1 heads of x and 2 of y are compared: encoder and decoder attention between words"
+    compared = "1 head of x and 2 of y are compared: encoder and decoder attention between words"
     assert said[0].startswith(f"{compared}, 4 rows of 1 text of 1 document")
     assert said[1] == "A head of x is 0.100 from its twin in y, on average."
     assert said[-1] == "Faint: 1 of y give less than 10% of their attention to words; only this part is compared."

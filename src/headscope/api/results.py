@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from headscope.api.models import given_model
 from headscope.core import html
 from headscope.core.suggest import choose_from
+from headscope.core.wording import number_of
 from headscope.drawing.look import find_look, using
 from headscope.errors import HeadscopeWarning, RunError
 from headscope.results.results import Results
@@ -53,7 +54,7 @@ def _warnings(results: Results) -> list[str]:
 def _warned(results: Results) -> str:
     """The number of warnings as the end of a line; empty if there are none."""
     number = len(results.warnings)
-    return f"; {number} warning{'s' if number > 1 else ''}" if number else ""
+    return f"; {number_of(number, 'warning')}" if number else ""
 
 
 class Measured:

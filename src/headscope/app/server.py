@@ -11,6 +11,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from headscope.core.wording import number_of
 from headscope.errors import RunError
 
 
@@ -50,7 +51,7 @@ def serve(
         address = f"http://{f'[{host}]' if ':' in host else host}:{taken}/"
         if not is_loopback(host):
             say(f"warning: anyone who can reach {host} can read these runs and use the models; there is no password")
-        say(f"headscope serves {len(runs)} run{'' if len(runs) == 1 else 's'} at {address} (stop with Ctrl+C)")
+        say(f"headscope serves {number_of(len(runs), 'run')} at {address} (stop with Ctrl+C)")
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(app, log_level="error", **settings(limits))

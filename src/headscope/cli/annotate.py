@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.core.wording import number_of
+
 if TYPE_CHECKING:
     from headscope.annotation import AnnotationRun
 
@@ -57,7 +59,8 @@ def _summarise(done: AnnotationRun, out: Path | None, scheme: str) -> None:
     """Print what was written on standard error, where it does not mix with the file."""
     from headscope.annotation.trees import UNIVERSAL
 
-    say = [f"{done.documents:,} documents, {done.sentences:,} sentences, {done.words:,} words, annotated by {done.parser}"]
+    sizes = (number_of(getattr(done, f"{name}s"), name) for name in ("document", "sentence", "word"))
+    say = [f"{', '.join(sizes)}, annotated by {done.parser}"]
     if scheme not in ("", UNIVERSAL):
         say.append(f"warning: its trees have {scheme}, not those of Universal Dependencies; they are written unchanged, except for root")
     say += [f"warning: {line}" for line in done.tally.lines()]

@@ -26,7 +26,7 @@ def compare(
     to: Annotated[int, typer.Option(help="number of the run that the others are compared with, counted from 1", min=1)] = 1,
     pairs: Annotated[bool, typer.Option("--pairs", help="compare all with all")] = False,
     table: Annotated[
-        str | None, typer.Option(help="only this table: overall, best, layers or heads; for studies, one of their tables")
+        str | None, typer.Option(help="only this table: overall, best, layers, heads or types; for studies, one of their tables")
     ] = None,
     quantity: Annotated[str | None, typer.Option(help="list heads by their difference in this quantity")] = None,
     limit: Annotated[int, typer.Option(help="rows to print of each table", min=1)] = 20,

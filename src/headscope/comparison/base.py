@@ -12,6 +12,7 @@ import numpy as np
 
 from headscope.core.maps import WEIGHTS
 from headscope.core.paths import printable
+from headscope.core.wording import number_of
 from headscope.corpora.files import base_name
 from headscope.errors import RunError
 from headscope.results.notes import documents_range
@@ -125,7 +126,7 @@ class Comparison:
     def _stars(self, rows: Sequence[Mapping[str, Any]]) -> str:
         stars = sum(map(holds, rows))
         tested = sum("p" in row and not np.isnan(row["p"]) for row in rows)
-        count = f"{len(rows)} difference{'' if len(rows) == 1 else 's'}"
+        count = number_of(len(rows), "difference")
         if tested:
             return f"{count}; * {stars} with p < {LEVEL} after Holm's correction for {tested} comparisons"
         alone = any(row["apart"] is not None for row in rows if "apart" in row)

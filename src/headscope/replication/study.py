@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from headscope.core.paths import default_folder, kind_of
 from headscope.core.suggest import choose_from
+from headscope.core.wording import number_of
 from headscope.corpora import read
 from headscope.corpora.files import joint_hash
 from headscope.engine.opening import prepare
@@ -209,7 +210,7 @@ def sentences(claims: Table) -> list[str]:
     data = sum(row["verdict"] == DATA for row in claims)
     rest = {"properties of the data": data, "rows that repeat a number of another row": len(claims) - len(counting) - data}
     left = ", ".join(f"{number} {name}" for name, number in rest.items() if number)
-    lines = [f"Of {len(counting)} claims: {told}." + (f" Not counted: {left}." if left else "")]
+    lines = [f"Of {number_of(len(counting), 'claim')}: {told}." + (f" Not counted: {left}." if left else "")]
     lines += [
         f"Differs: {row['says']} ({row['place']}: {row['published']}; here {row['ours']})." for row in counting if row["verdict"] == DIFFERS
     ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headscope.core.wording import number_of
 from headscope.report.plain import mentions, percent, percents, relation, rule
 from headscope.results.head_labels import readable_labels
 from headscope.results.head_types import HALF
@@ -185,7 +186,7 @@ def _habits(results: Results) -> Iterator[Headline]:
 
 
 def _documents(number: int | None) -> str:
-    return "" if number is None else f"{number} document{'' if number == 1 else 's'}"
+    return "" if number is None else number_of(number, "document")
 
 
 def _counted(*parts: str) -> str:

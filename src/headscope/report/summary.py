@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from headscope.comparison.alike import STRUCTURE, layers_sentence, twins_sentence
+from headscope.core.wording import number_of
 from headscope.report.headlines import skill
 from headscope.report.patterns import retrieval_sentences, sequence_sentences, sink_sentences
 from headscope.results.head_types import HALF
@@ -133,7 +134,7 @@ def _score(row: dict[str, Any]) -> str:
 
 def _nats(row: dict[str, Any]) -> str:
     tokens = round(math.exp(row["value"]))
-    return f"{row['value']:.2f} nats, effectively {tokens} token{'' if tokens == 1 else 's'}"
+    return f"{row['value']:.2f} nats, effectively {number_of(tokens, 'token')}"
 
 
 def _value(row: dict[str, Any]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from headscope.core.wording import number_of
 from headscope.results.formats import display
 from headscope.results.results import Results
 from headscope.results.table import Table
@@ -43,7 +44,7 @@ def few_documents(tables: Mapping[str, Table]) -> str:
     without = f" {none:,} are based on fewer than {FEWEST} and have neither interval nor p." if none else ""
     if few == len(counts):
         most = max(counts)
-        of = f"{most} document{'s' * (most != 1)}" if most == min(counts) else f"{most} documents or fewer"
+        of = number_of(most, "document") if most == min(counts) else f"{most} documents or fewer"
         without = f" Below {FEWEST} there is neither interval nor p." if none == few else without
         return f"Few documents: all numbers are based on {of}, and may not hold for others.{without}"
     return f"Few documents: {few:,} of {len(counts):,} numbers are based on fewer than {FEW} documents and have wide intervals.{without}"
@@ -61,12 +62,16 @@ def cut_sentence(results: Results, measure: str) -> str | None:
     way: dict[str, Any] = next((way for way in results.manifest.get("readings", ()) if measure in way["measures"]), {})
     if not (cut := way.get("cut")):
         return None
-    texts = f"All {way['texts']:,}" if cut["texts"] == way["texts"] else f"{cut['texts']:,} of {way['texts']:,}"
+    every, verb = number_of(way["texts"], way["unit"]), "was" if way["texts"] == 1 else "were"
+    if cut["texts"] < way["texts"]:
+        every = f"{cut['texts']:,} of {every}"
+    elif way["texts"] > 1:
+        every = f"All {every}"
     read = [_of(way["words"], cut["words"], "words")]
     if mentions := way.get("mentions", 0) + cut["mentions"]:
         read.append(_of(way.get("mentions", 0), mentions - way.get("mentions", 0), "mentions"))
     length = results.manifest["settings"]["max_length"]
-    return f"{texts} {way['unit']}s were cut at {length:,} tokens: only {' and '.join(read)} were read."
+    return f"{every} {verb} cut at {length:,} tokens: only {' and '.join(read)} were read."
 
 
 def _of(read: int, lost: int, what: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headscope.core.state import States
 from headscope.core.timing import spelled
+from headscope.core.wording import number_of
 from headscope.corpora import Corpus
 from headscope.encoding.batches import batches
 from headscope.engine.accumulate import Accumulator
@@ -82,11 +83,9 @@ class RunEstimate:
         lines = []
         worst = max(self.counts, key=lambda counts: counts.unknown_share)
         for way, counts in zip(self.ways, self.counts, strict=True):
-            lines.append(
-                f"by {way}: {counts.documents:,} documents, {counts.texts:,} texts, {counts.tokens:,} tokens, "
-                f"{counts.words:,} words ({counts.split_words:,} of them of several tokens)"
-            )
-        lines.append(f"{self.shards:,} shards, {self.batches:,} batches; the longest text has {self.longest:,} tokens")
+            sizes = (number_of(getattr(counts, f"{name}s"), name) for name in ("document", "text", "token", "word"))
+            lines.append(f"by {way}: {', '.join(sizes)} ({counts.split_words:,} of them of several tokens)")
+        lines.append(f"{number_of(self.shards, 'shard')}, batches: {self.batches:,}; the longest text has {self.longest:,} tokens")
         if worst.unknown:
             lines.append(f"unknown tokens: {worst.unknown:,} of {worst.word_tokens:,} ({worst.unknown_share:.1%})")
         lines += [f"{label}: {line}" for label, line in (*self.notes, *(("warning", line) for line in self.warnings))]
@@ -101,10 +100,9 @@ class RunEstimate:
         whole = self.seconds(workers)
         if self.trial is None or whole is None:
             return [*lines, "computing time was not measured"]
-        lines.append(
-            f"computing: {_speed(self.trial.speed)}{' per worker' if workers is not None else ''}, tried on {self.trial.shards} shards"
-        )
-        who = "in this process" if workers is None else f"with {workers} worker{'s' * (workers != 1)}"
+        tried, each = number_of(self.trial.shards, "shard"), " per worker" if workers is not None else ""
+        lines.append(f"computing: {_speed(self.trial.speed)}{each}, tried on {tried}")
+        who = "in this process" if workers is None else f"with {number_of(workers, 'worker')}"
         bound = workers is not None and whole > self.tokens / self.trial.speed / workers
         return [*lines, f"expected: {spelled(whole)} {who}{', bound by reading' if bound else ''}"]
 

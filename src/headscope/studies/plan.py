@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from headscope.core.timing import TimeLeft, spelled
+from headscope.core.wording import number_of
 from headscope.engine.checkpoint import Ledger
 from headscope.models.loading.in_memory import ModelInMemory
 from headscope.models.model import Model
@@ -49,7 +50,7 @@ class StudyEstimate:
     def lines(self) -> list[str]:
         """The estimate in words, line by line."""
         counts, jobs = self.counts, "" if self.jobs is None else f", {self.jobs:,} job{'s' * (self.jobs != 1)}"
-        texts = f"{counts.documents:,} documents, {counts.texts:,} texts, {counts.tokens:,} tokens, {counts.words:,} words"
+        texts = ", ".join(number_of(getattr(counts, f"{name}s"), name) for name in ("document", "text", "token", "word"))
         lines = [f"{self.study}: {texts}{jobs}"]
         lines += [f"{label}: {line}" for label, line in counts.dropped.labelled()]
         lines.append(f"memory: {_size(self.memory)} {self.place} so far, {_size(self.weights)} of it weights")

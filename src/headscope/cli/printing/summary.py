@@ -7,6 +7,7 @@ import math
 import typer
 
 from headscope.cli.printing.text import print_text
+from headscope.core.wording import number_of
 from headscope.results.notes import choice_note, counted, cut_sentence, few_documents, note
 from headscope.results.results import BASELINES, Results, blame_folder
 from headscope.results.slices import slices_line
@@ -22,7 +23,7 @@ def summarise(results: Results, quiet: bool = False) -> None:
     from headscope.views.words import whose
 
     counts = results.manifest["counts"]
-    print_text("  ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in counts.items() if n))
+    print_text("  ".join(number_of(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n))
     for way in results.manifest.get("readings", [])[1:]:
         measures = ", ".join(way["measures"])
         print_text(f"{measures}: {way['texts']:,} texts, one {way['unit']} each (too long: {way['overlong']})")

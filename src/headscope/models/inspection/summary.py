@@ -45,7 +45,7 @@ class ModelDescription:
         weights = next(iter(memory.values())).weights
         count = sum(parameter.numel() for parameter in model.network.parameters())
         reason = model.needs_maps
-        without = "verified: positions, tokens, entropy and relations need no maps" if reason is None else f"not possible: {reason}"
+        without = "verified: measures of rows, and relations, need no maps" if reason is None else f"not possible: {reason}"
         facts = {
             "architecture": f"{type(model.network).__name__} ({model.network.config.model_type}), fingerprint {model.fingerprint}",
             "attention": "; ".join(_heads(model, kind) for kind in KINDS if any(site.kind == kind for site in model.sites)),

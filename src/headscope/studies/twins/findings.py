@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headscope.core.heads import HeadId
+from headscope.core.wording import number_of
 from headscope.results.table import Table, spelled
 from headscope.studies.twins.heads import LETTERS, TABLES, Letter, Twins
 
@@ -52,10 +53,10 @@ class _Findings:
         """What was compared."""
         kinds = " and ".join(dict.fromkeys(heads[0]["kind"] for heads in self.heads.values()))
         row = self.rows["both", "all_pairs"]
-        documents = "1 document" if row["documents"] == 1 else f"{row['documents']:,} documents"
+        documents = number_of(row["documents"], "document")
         return (
-            f"{len(self.heads['a'])} heads of {self.names['a']} and {len(self.heads['b'])} of {self.names['b']} are compared: {kinds} "
-            f"attention between {self.level}s, {row['n']:,} rows of {self.texts:,} text{'s' if self.texts > 1 else ''} of {documents}. "
+            f"{number_of(len(self.heads['a']), 'head')} of {self.names['a']} and {len(self.heads['b'])} of {self.names['b']} are compared: "
+            f"{kinds} attention between {self.level}s, {row['n']:,} rows of {number_of(self.texts, 'text')} of {documents}. "
             "Distances are Jensen-Shannon divergences in nats."
         )
 
@@ -90,7 +91,7 @@ class _Findings:
         pairs = mutual_rows(self.tables["twins"])
         told = ", ".join(f"{head_of(row)} and {row['twin']} ({row['distance']:.3f})" for row in pairs[:5])
         closest = f"; the closest are {told}" if len(pairs) > 1 else f": {told}" if pairs else ""
-        return f"{len(pairs)} {'pairs' if len(pairs) != 1 else 'pair'} of mutual twins{closest}."
+        return f"{number_of(len(pairs), 'pair')} of mutual twins{closest}."
 
     def depth(self) -> str:
         """Whether twins are at similar depths."""
