@@ -115,5 +115,5 @@ def test_the_commands(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["ablate", "--parts", "layers", "--limit", "2", "--replicates", "10", "--out", str(tmp_path / "layers")])
     assert done.exit_code == 0, done.output
     assert "loss of the whole model" in done.output
-    with pytest.raises(RunError, match="has no bleu"):
+    with pytest.raises(RunError, match="cannot be scored by bleu"):
         CliRunner().invoke(app, ["ablate", "--score", "bleu", "--out", str(tmp_path / "x")], catch_exceptions=False)

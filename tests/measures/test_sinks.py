@@ -97,6 +97,13 @@ def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, m
         for column in ("value", "low", "high", "baseline", "n"):
             assert_allclose(fused[table][column], mapped[table][column], rtol=2e-5, atol=1e-6, err_msg=f"{table} {column}")
     assert max(fused["sinks"].where(quantity="sink_first")["n"]) > 0
+    lengths = [
+        len(text) for text in Encoder(model.tokenizer, unit="document", overlong="window", max_length=40).texts(read("sampler"), Tally())
+    ]
+    window = model.network.config.sliding_window if name == "mistral" else 40
+    able = [1 < length <= 2 * window for length in lengths[:12]]
+    assert sum(able) < 12 if name == "mistral" else all(able)
+    assert set(fused["sinks"].where(quantity="alpha")["n"]) == {sum(able)}, "half of the rows must see a sink"
 
 
 def test_the_size_of_the_value_of_the_key_that_receives_most(mini_decoder: Model) -> None:

@@ -74,7 +74,7 @@ def test_measures_of_words_are_refused_above_thirty_per_cent(small_model: Model,
     with pytest.raises(RunError) as refused:
         hs.run(small_model, texts((5, 0), (1, 4)), WORDS, tmp_path / "run", **QUICK)
     assert refused.value.problem == REFUSED
-    assert "leave out entropy" in refused.value.remedy
+    assert "omit entropy" in refused.value.remedy
     with pytest.raises(RunError, match="4 of the 10 tokens"):
         plan_run(make_spec({"measures": WORDS}), model=small_model, corpus=texts((5, 0), (1, 4)), tried=0)
     with pytest.warns(HeadscopeWarning, match="4 of the 10 tokens"):

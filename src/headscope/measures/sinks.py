@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,7 +23,7 @@ from headscope.stats.rows import sum_plogp
 
 if TYPE_CHECKING:
     import torch
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
 
     from headscope.measures.means import Counts, Even, Sums
 
@@ -37,9 +38,10 @@ class Sinks(HeadMeans):
 
     A text's sink is the key with the largest alpha, if that is above `threshold`. A key can be a sink only if at least
     the share `seen` of all rows see it: few rows see the last tokens of a causal text, and any head gives one of these
-    a large weight. `sink_first` is the share of Gu et al.: alpha of the first token in the first `tokens` rows is above
-    `threshold`; shorter texts do not count. `value_norm` is the norm of the value vector of the key with the largest
-    alpha, divided by the mean norm over all keys of the text.
+    a large weight. A text without such a key, as where rows see only a short window, says nothing about sinks.
+    `sink_first` is the share of Gu et al.: alpha of the first token in the first `tokens` rows is above `threshold`;
+    shorter texts do not count. `value_norm` is the norm of the value vector of the key with the largest alpha, divided
+    by the mean norm over all keys of the text.
     """
 
     name: ClassVar[str] = "sinks"
@@ -116,7 +118,7 @@ class Sinks(HeadMeans):
         alpha, key, places = self._sinks(batch, received)
         sizes = torch.zeros_like(alpha) if batch.value is None else _relative_sizes(batch.value, batch).gather(-1, key[..., None])[..., 0]
         sums = [rows.over("notfirst")[..., first], at_first, alpha, *places, entropy, sizes, rows.over("all")[..., SINK]]
-        several = (lengths > 1).astype(np.float64)
+        several = ((lengths > 1) & self._can_have_a_sink(batch)).astype(np.float64)
         has_sep = several * batch.keys.chosen("sep", group("sep")).any(1)
         known = several * float(batch.value is not None)
         counted = [lengths - 1, lengths >= self.tokens, several, several, has_sep, several, several, lengths - 1, known, lengths]
@@ -128,12 +130,29 @@ class Sinks(HeadMeans):
         """The largest alpha of each head, its key, and for each place whether the sink is there."""
         device = received.device
         rows = batch.once(("rows that see a key", device), lambda: rows_that_see(batch).to(device))
-        least = to_device(self.seen * batch.queries.lengths, device).to(rows.dtype)
-        alpha = (received / rows.clamp_min(1)[:, None]).masked_fill(((rows < least[:, None]) | (rows == 0))[:, None], -1)
+        alpha = (received / rows.clamp_min(1)[:, None]).masked_fill(~self._enough(batch, rows)[:, None], -1)
         most, key = alpha.max(-1)
         places = batch.once(("places of sinks", device), lambda: _places(batch).to(device))
         there = places.gather(-1, key[:, None].expand(-1, len(PLACES), -1)) & (most > self.threshold)[:, None]
         return most, key, list(there.unbind(1))
+
+    def _enough(self, batch: MapBatch, rows: Float[torch.Tensor, "batch key"]) -> Bool[torch.Tensor, "batch key"]:
+        """Whether enough rows see each key."""
+        least = to_device(self.seen * batch.queries.lengths, rows.device).to(rows.dtype)
+        return (rows >= least[:, None]) & (rows > 0)
+
+    def _can_have_a_sink(self, batch: MapBatch) -> Bool[np.ndarray, "batch"]:
+        """Whether each text has a key that enough rows see."""
+        lengths = batch.queries.lengths
+        if batch.reach is None:
+            found: Bool[np.ndarray, "batch"] = batch.once(
+                "texts that can have a sink", lambda: self._enough(batch, rows_that_see(batch)).any(1).cpu().numpy()
+            )
+            return found
+        before, after = (math.inf if limit is None else limit for limit in (batch.reach.before, batch.reach.after))
+        most = np.minimum(lengths, before + after + 1)  # rows that see the same key
+        enough: Bool[np.ndarray, "batch"] = most >= (self.seen * lengths).astype(np.float32)
+        return enough
 
     def tables(self, state: State, layout: HeadLayout) -> dict[str, Columns]:
         """Heads and layers; and `sinks_model`, the mean over all heads of a kind."""

@@ -120,7 +120,8 @@ def interval(
     from scipy.special import stdtrit
 
     if np.any((value < within[0] - _ROUNDING) | (value > within[1] + _ROUNDING)):
-        raise ValueError(f"a value is not within its limits {within}")
+        raise ValueError(f"a value is not within its limits {within}: {value}")
+
     error, skewness, usable = _moments(value, replicates, support)
     t = stdtrit(np.where(usable, support.effective, 1.0), 0.5 + confidence / 2)
     below, above = (np.clip(sign * _untransformed(sign * t, skewness), t, _WIDEST * t) * error for sign in (1, -1))
