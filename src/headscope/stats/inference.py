@@ -116,8 +116,8 @@ def interval(
     within: tuple[float | Float64[np.ndarray, "*shape"], float | Float64[np.ndarray, "*shape"]] = (-np.inf, np.inf),
     confidence: float = 0.95,
 ) -> Bounds:
-    """Bounds of a value; NaN if its support is not usable. `within` are the limits of the true value, which rounding may
-    exceed a little.
+    """Bounds of a value; NaN if its support is not usable. `within` are the limits of the true value, which a value may
+    exceed a little by rounding.
     """
     from scipy.special import stdtrit
 
