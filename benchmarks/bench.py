@@ -5,8 +5,8 @@ Jensen-Shannon kernel against the paper's form; (d) peak memory; (e) scaling ove
 (a) and (b) on a GPU, if there is one; (g) the start of the command line; (h) surface measures by length of texts; (i)
 other tools that give attention maps.
 
-The table is also written to `benchmarks/results/`, with the machine it was measured on. docs/performance.md says how to
-read it.
+The table is also written to `benchmarks/results/` after every part, with the machine it was measured on. A part that
+fails is named, and the others are measured. docs/performance.md says how to read the table.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import argparse
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,22 +54,25 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     started = time.perf_counter()
+    out = options.out or Path(__file__).parent / "results" / f"{_slug(options.quick)}.md"
+    out.parent.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
+    failed = []
     for letters, sections in PARTS.items():
         if set(letters) & set(options.parts):
             for section in sections:
                 print(f"{time.perf_counter() - started:5.0f} s  part {letters[0]}: {section.__module__}", file=sys.stderr, flush=True)
-                rows += section(options.quick)
-    about = [
-        *machine(options.threads),
-        f"duration: {(time.perf_counter() - started) / 60:.0f} minutes{', with --quick' if options.quick else ''}",
-    ]
-    page = "\n".join([*(f"- {line}" for line in about), "", table(rows), ""])
-    print(page)
-    out = options.out or Path(__file__).parent / "results" / f"{_slug(options.quick)}.md"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page, encoding="utf-8")
+                try:
+                    rows += section(options.quick)
+                except Exception:
+                    traceback.print_exc()
+                    failed.append(section.__module__)
+                lasted = f"duration: {(time.perf_counter() - started) / 60:.0f} minutes{', with --quick' if options.quick else ''}"
+                about = [*machine(options.threads), lasted, *(f"failed: {name}" for name in failed)]
+                out.write_text("\n".join([*(f"- {line}" for line in about), "", table(rows), ""]), encoding="utf-8")
+    print(out.read_text(encoding="utf-8"))
     print(f"written to {out}", file=sys.stderr)
+    sys.exit(bool(failed))
 
 
 def _slug(quick: bool) -> str:
