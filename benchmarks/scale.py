@@ -29,9 +29,9 @@ from headscope.core.document import Sentence
 from headscope.core.state import States
 from headscope.core.tally import Tally
 from headscope.corpora import read
-from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoded, Encoder
-from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
+from headscope.engine.packed_texts import PackedTexts, packed_shards
+from headscope.engine.prefetch import Prefetcher
 from headscope.models.load import load
 from headscope.models.model import Model
 from headscope.results.counts import Counts
@@ -135,16 +135,16 @@ def passing(count: int = 3000) -> float:
     """Tokens per second of the process that assigns shards while another process reads."""
     model, counts = load("mini", "cpu"), Counts()
 
-    def counted() -> Iterator[PackedText]:
-        for text in Prefetcher(read(*paths), 1).texts(Encoder(model.tokenizer), counts.dropped):
-            counts.count(text.document, text.numbers.sizes)
-            yield text
+    def counted() -> Iterator[PackedTexts]:
+        for texts in Prefetcher(read(*paths), 1).documents(Encoder(model.tokenizer), counts.dropped):
+            counts.count(texts.document, texts.total, texts=len(texts))
+            yield texts
 
     with tempfile.TemporaryDirectory() as folder:
         paths = write(Path(folder), count, "conllu", 2, None)
         began = time.process_time()
-        for shard in shards(counted(), 16384):
-            pickle.dumps(PackedShard(shard))
+        for shard in packed_shards(counted(), 16384):
+            pickle.dumps(shard)
         return counts.tokens / (time.process_time() - began)
 
 

@@ -90,5 +90,5 @@ def test_metadata_travel_with_encoded_texts(small_model: Model, write: Write) ->
     encoder, expected = Encoder(small_model.tokenizer), [{"genre": "news"}, {"genre": "news"}, {"year": 1}]
     texts = pickle.loads(pickle.dumps(list(encoder.texts(read(*paths), Tally()))))
     assert [text.metadata for text in texts] == expected
-    ahead = [text.whole().metadata for text in Prefetcher(read(*paths), 2).texts(encoder, Tally())]
+    ahead = [text.metadata for texts in Prefetcher(read(*paths), 2).documents(encoder, Tally()) for text in texts.whole()]
     assert ahead == expected

@@ -5,19 +5,37 @@ from __future__ import annotations
 import json
 import pickle
 from collections import Counter
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.core.document import Document, Sentence, Word
+from headscope.core.hashing import hash64
 from headscope.core.tally import Tally
 from headscope.corpora import Corpus, read
+from headscope.encoding.batches import shards
 from headscope.encoding.texts import Encoder
 from headscope.engine import prefetch
-from headscope.engine.prefetch import PackedDocument, PackedShard, PackedText, Prefetcher
+from headscope.engine.packed_texts import PackedDocument, PackedTexts, packed_shards
+from headscope.engine.prefetch import Prefetcher
+from headscope.engine.sample import Sample
 from headscope.errors import HeadscopeError
 from headscope.models.model import Model
+from headscope.results.counts import Sizes
+
+
+class Cost(NamedTuple):
+    """A text with its number of tokens, and its place."""
+
+    place: tuple[int, int]
+    cost: int
+
 
 SETTINGS: dict[str, Any] = {"unit": "paragraph", "max_length": 40, "shard_tokens": 90, "replicates": 5}
 
@@ -65,19 +83,80 @@ def test_texts_come_as_one_process_reads_them(small_model: Model, files: list[Pa
     expected = list(encoder.texts(corpus, plain))
     skipped = corpus.skipped
     corpus = read(*files, on_error="skip")
-    briefs = list(Prefetcher(corpus, 1).texts(encoder, ours))
-    assert [brief.id for brief in briefs] == [text.id for text in expected]
-    assert "a#3" in {brief.document for brief in briefs}, "the third of that name"
+    documents = list(Prefetcher(corpus, 1).documents(encoder, ours))
+    assert "a#3" in {texts.document for texts in documents}, "the third of that name"
     assert (ours.lines(), ours.first) == (plain.lines(), plain.first)
     assert corpus.skipped.lines() == skipped.lines()
-    bundle = pickle.loads(pickle.dumps(PackedShard(briefs[2:9])))
-    assert len(bundle) == 7
-    for text, brief, unpacked in zip(expected[2:9], briefs[2:9], bundle, strict=True):
-        for found in (brief.whole(), unpacked):
+    (shard,) = packed_shards(documents, 1 << 20)
+    sent = pickle.loads(pickle.dumps(shard))
+    packed = [text for texts in documents for text in texts]
+    assert len(sent) == len(packed) == len(expected)
+    for text, one, unpacked in zip(expected, packed, sent, strict=True):
+        for found in (one.whole(), unpacked):
             assert found.annotation == text.annotation
             assert found.ids.tolist() == text.ids.tolist()
             assert (found.word_of, found.roles, found.pieces) == (text.word_of, text.roles, text.pieces)
-        assert (len(brief), brief.cost, brief.document) == (len(text), text.cost, text.document)
+        assert (len(one), one.cost, one.id, one.hash) == (len(text), text.cost, text.id, hash64(text.id))
+        assert one.target is None
+    for texts in documents:
+        own = [Sizes.of(text) for text in texts.whole()]
+        assert list(texts.sizes()) == own
+        assert texts.total == Sizes(*(sum(column) for column in zip(*own, strict=True))) if own else not any(texts.total)
+
+
+def test_packed_texts_with_a_target_have_the_length_of_the_longer_side(small_model: Model) -> None:
+    encoder = Encoder(small_model.tokenizer, decoder_start=0)
+    (document,) = islice(read("sampler"), 1)
+    expected = list(encoder.texts([document], Tally()))
+    texts = PackedTexts.of(PackedDocument.of(document, "renamed", encoder))
+    assert texts.document == "renamed"
+    assert texts.costs.tolist() == [text.cost for text in expected]
+    assert [len(text.target or ()) for text in texts] == [len(text.target or ()) for text in expected]
+    assert [text.id for text in texts.part(1, 3)] == [text.id.replace(document.id, "renamed") for text in expected[1:3]]
+
+
+@given(st.lists(st.lists(st.integers(1, 30), max_size=9), max_size=9), st.integers(1, 90))
+def test_documents_are_cut_where_their_texts_would_be(costs: list[list[int]], tokens: int) -> None:
+    """The shards of packed documents have the texts of the shards that are cut text by text."""
+    texts = [[Cost((number, place), cost) for place, cost in enumerate(own)] for number, own in enumerate(costs)]
+    documents = []
+    for own in texts:
+        rows = np.array([[text.cost, 0, 0, 0, 0, 0, -1, 0] for text in own], np.int64).reshape(-1, 8)
+        documents.append(PackedTexts("d", "", rows, pickle.dumps(own)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headscope.engine.packed_texts.unpack", pickle.loads)
+        found: list[Any] = [list(shard) for shard in packed_shards(documents, tokens)]
+    assert found == list(shards((text for own in texts for text in own), tokens))
+
+
+@pytest.mark.parametrize("lengths", [(6, 40), (1, 60), (41, 90)])
+def test_a_sample_of_packed_texts_is_that_of_the_texts(lengths: tuple[int, int], mini: Model) -> None:
+    """Also of the texts that are too long for it, and of lengths that are not easy to view."""
+    encoder = Encoder(mini.tokenizer, unit="document", max_length=4000, overlong="truncate")
+    rng = np.random.default_rng(0)
+    documents = [Document(f"d{n}", (Sentence((Word("the"),) * int(size)),)) for n, size in enumerate(rng.integers(*lengths, 150))]
+    documents.append(Document("long", (Sentence((Word("the"),) * 3000),)))
+    one, whole = Sample(12, mini.layout), Sample(12, mini.layout)
+    for document in documents:
+        for text in encoder.texts([document], Tally()):
+            one.add(text)
+        whole.add_all(PackedTexts.of(PackedDocument.of(document, document.id, encoder)))
+    assert [text.id for text in whole.texts()] == [text.id for text in one.texts()]
+    assert (one.too_long, whole.too_long) == (1, 1)
+
+
+def test_a_run_is_refused_at_the_same_text_with_readers(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a document of many sentences."""
+    monkeypatch.setattr("headscope.results.counts.ENOUGH", 60)
+    lines = ["The the the."] * 20 + ["The 猫 猫 猫 猫."] * 40
+    (tmp_path / "a.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    said = []
+    for readers in (0, 2):
+        with pytest.raises(HeadscopeError, match="too many to measure words") as refusal:
+            hs.run(small_model, read(tmp_path / "a.txt"), {"entropy": {"level": "word"}}, tmp_path / str(readers), readers=readers)
+        said.append(refusal.value.problem)
+    assert said[0] == said[1]
+    assert "first" in said[0], "before the end of the corpus"
 
 
 TREES = (
@@ -102,8 +181,8 @@ def test_readers_share_files_and_documents(small_model: Model, tmp_path: Path, f
         ours, ahead = Tally(), Prefetcher(read(*paths), readers)
         shares = []
         found = []
-        for brief in ahead.texts(encoder, ours):
-            found.append((brief.id, brief.whole().ids.tolist()))
+        for texts in ahead.documents(encoder, ours):
+            found += [(text.id, text.whole().ids.tolist()) for text in texts]
             shares.append(ahead.share)
         assert found == expected
         assert (ours.lines(), ours.first) == (plain.lines(), plain.first)
@@ -124,22 +203,22 @@ def test_readers_share_files_of_one_document_each(small_model: Model, tmp_path: 
 
     monkeypatch.setattr(prefetch._Reader, "document", counted)
     encoder = Encoder(small_model.tokenizer, max_length=30)
-    texts = list(Prefetcher(read(*sorted(tmp_path.iterdir())), 3).texts(encoder, Tally()))
-    assert [text.document for text in texts] == [f"{number}.txt" for number in range(7)]
+    documents = Prefetcher(read(*sorted(tmp_path.iterdir())), 3).documents(encoder, Tally())
+    assert [texts.document for texts in documents] == [f"{number}.txt" for number in range(7)]
     assert sorted(encoded.values()) == [2, 2, 3]
 
 
 @pytest.mark.parametrize("readers", [1, 3])
 def test_a_fault_is_told_after_what_comes_before_it(small_model: Model, files: list[Path], readers: int) -> None:
-    taken: list[PackedText] = []
+    taken: list[PackedTexts] = []
 
     def take() -> None:
-        for text in Prefetcher(read(*files), readers).texts(Encoder(small_model.tokenizer), Tally()):
-            taken.append(text)
+        for texts in Prefetcher(read(*files), readers).documents(Encoder(small_model.tokenizer), Tally()):
+            taken.append(texts)
 
     with pytest.raises(HeadscopeError, match=r"line 3 of .*1\.jsonl.*--on-error skip"):
         take()
-    assert {brief.document for brief in taken} == {"a", "b", "b#2", "c", "d", "e"}
+    assert {texts.document for texts in taken} == {"a", "b", "b#2", "c", "d", "e"}
 
 
 def test_what_cannot_be_read_ahead_is_read_here(files: list[Path]) -> None:
@@ -163,8 +242,8 @@ def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(small_model: M
     paths = [tmp_path / path.name for path in files[:2]]
     for path, source in zip(paths, (files[0], files[3]), strict=True):
         path.write_bytes(source.read_bytes())
-    texts = Prefetcher(read(*paths), 1).texts(Encoder(small_model.tokenizer), Tally())
-    assert next(texts).document == "a"
+    documents = Prefetcher(read(*paths), 1).documents(Encoder(small_model.tokenizer), Tally())
+    assert next(documents).document == "a"
     paths[1].write_text('{"id": "z", "text": "It is another."}\n', encoding="utf-8")
     with pytest.raises(HeadscopeError, match=r"1\.jsonl: the file has changed while it was being read"):
-        list(texts)
+        list(documents)

@@ -16,16 +16,15 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from headscope.core.allocation import rare_collections
-from headscope.core.document import Document
 from headscope.core.hashing import Unique
 from headscope.core.paths import kind_of
 from headscope.core.tally import Tally
@@ -33,43 +32,16 @@ from headscope.corpora import Corpus
 from headscope.corpora.files import Meter
 from headscope.corpora.formats import PAIRED, PLAIN
 from headscope.corpora.readers.folders import KEYS
-from headscope.encoding.packing import pack, unpack
-from headscope.encoding.texts import Encoded, Encoder
+from headscope.encoding.texts import Encoder
 from headscope.engine.child_processes import end_with_parent, uninterrupted
+from headscope.engine.packed_texts import PackedDocument, PackedTexts
 from headscope.errors import HeadscopeError
-from headscope.results.counts import Sizes
 
 HELD = 256 << 20  # bytes of packed texts that may wait here, from all readers together
 PARCEL = 1 << 18  # bytes that are sent at a time
 MOST = 8  # readers by default, at most
 LEAST = 1 << 20  # bytes of a corpus that is worth starting readers by default
 QUICK = {*PLAIN, *PAIRED}  # formats that are read much faster than they are encoded
-
-
-class PackedNumbers(NamedTuple):
-    """The numbers that are known of a packed text."""
-
-    id: str
-    target: int  # tokens that a decoder reads; -1 if there is none
-    sizes: Sizes
-    slice: str
-
-    @classmethod
-    def of(cls, text: Encoded) -> PackedNumbers:
-        """The numbers of a text."""
-        return cls(text.id, -1 if text.target is None else len(text.target), Sizes.of(text), text.slice)
-
-
-class PackedDocument(NamedTuple):
-    """A packed document: its name in the file, the name its reader gave it, the numbers of its texts, the packed
-    texts, and what was omitted from it.
-    """
-
-    name: str
-    document: str
-    texts: list[PackedNumbers]
-    packed: bytes
-    dropped: Tally | None
 
 
 class _Documents(NamedTuple):
@@ -90,67 +62,6 @@ class _Failure(NamedTuple):
 
     problem: str
     remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class PackedText:
-    """A packed text with the fields that this process needs."""
-
-    document: str
-    numbers: PackedNumbers
-    packed: bytes
-    place: int  # its index among the texts of the document
-
-    def __len__(self) -> int:
-        return self.numbers.sizes.tokens
-
-    @property
-    def id(self) -> str:
-        """The text's id."""
-        return self.numbers.id
-
-    @property
-    def cost(self) -> int:
-        """Tokens of the longer side."""
-        return max(len(self), self.numbers.target)
-
-    @property
-    def target(self) -> range | None:
-        """An object with the length of the text that the decoder reads."""
-        return range(self.numbers.target) if self.numbers.target >= 0 else None
-
-    def whole(self) -> Encoded:
-        """The unpacked text."""
-        return unpack(self.packed)[self.place]
-
-
-class PackedShard(Sequence[Encoded]):
-    """The texts of a shard, which are unpacked on first access."""
-
-    def __init__(self, briefs: Sequence[PackedText]) -> None:
-        self._parts: list[tuple[bytes, list[int]]] = []
-        for brief in briefs:
-            if not self._parts or self._parts[-1][0] is not brief.packed:
-                self._parts.append((brief.packed, []))
-            self._parts[-1][1].append(brief.place)
-        self._size = len(briefs)
-        self._texts: list[Encoded] | None = None
-
-    def __len__(self) -> int:
-        return self._size
-
-    @overload
-    def __getitem__(self, place: int) -> Encoded: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Encoded]: ...
-    def __getitem__(self, place: int | slice) -> Encoded | Sequence[Encoded]:
-        if self._texts is None:
-            opened = ((unpack(packed), places) for packed, places in self._parts)
-            self._texts = [texts[place] for texts, places in opened for place in places]
-        return self._texts[place]
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"_parts": self._parts, "_size": self._size, "_texts": None}
 
 
 class Prefetcher:
@@ -174,14 +85,14 @@ class Prefetcher:
         worth = device != "cpu" and Prefetcher.can(corpus, 1) and sum(_sizes(corpus)) >= LEAST
         return min(MOST, (os.cpu_count() or 1) - 1) if worth else 0
 
-    def texts(self, encoder: Encoder, dropped: Tally) -> Iterator[PackedText]:
-        """All texts in order. Skipped texts are counted in `dropped`, and what the readers of files skip in the
-        corpus's tally.
+    def documents(self, encoder: Encoder, dropped: Tally) -> Iterator[PackedTexts]:
+        """The texts of each document, in order. Skipped texts are counted in `dropped`, and what the readers of files
+        skip in the corpus's tally.
         """
         corpus = self._corpus
         corpus.skipped = skipped = corpus.new_tally()
         sizes = _sizes(corpus)
-        names, passed = Unique(), 0
+        total, passed, names = max(1, sum(sizes)), 0, Unique()
         for path in corpus.paths:
             corpus.check(path)  # its current state, before any process reads it
         apart = 1 if corpus.format in QUICK else min(self._readers, len(corpus.paths))  # files that are read side by side
@@ -189,49 +100,38 @@ class Prefetcher:
         try:
             for number, (path, size) in enumerate(zip(corpus.paths, sizes, strict=True)):
                 group = groups[number % apart]
-                for text in self._file(path, group, encoder, names, dropped, skipped):
-                    self.share = (passed + group.share * size) / max(1, sum(sizes))
-                    yield text
+                for document in self._file(path, group, encoder, names, skipped):
+                    if document.dropped is not None:
+                        dropped.update(document.dropped)
+                    self.share = (passed + group.share * size) / total
+                    yield PackedTexts.of(document)
                 passed += size
-                self.share = passed / max(1, sum(sizes))
+                self.share = passed / total
         finally:
             for group in groups:
                 group.end()
 
-    def _file(self, path: Path, group: _Group, encoder: Encoder, names: Unique, dropped: Tally, skipped: Tally) -> Iterator[PackedText]:
-        """The texts of one file, from its readers."""
+    def _file(self, path: Path, group: _Group, encoder: Encoder, names: Unique, skipped: Tally) -> Iterator[PackedDocument]:
+        """The documents of one file, from its readers."""
         taken, renamed = 0, None
-        for parcel in group.documents():
+        for packed in group.documents():
             self._corpus.check(path)  # the file has not changed since it was first read
-            if renamed is None and (name := names.of(parcel.name)) != parcel.document:
+            if renamed is None and (name := names.of(packed.name)) != packed.document:
                 renamed = name
             if renamed is None:
                 taken += 1
-                yield from _briefs(parcel, dropped)
+                yield packed
         if renamed is None:
             skipped.update(group.skipped)
             return
         for document in islice(self._corpus.read_one(path, skipped), taken, None):
-            yield from _briefs(_parcel(document, renamed or names.of(document.id), encoder), dropped)
+            yield PackedDocument.of(document, renamed or names.of(document.id), encoder)
             renamed = None
 
 
 def _sizes(corpus: Corpus) -> list[int]:
     """The size of each path of a corpus in bytes; 0 for what is not a file."""
     return [path.stat().st_size if kind_of(path) == "file" else 0 for path in corpus.paths]
-
-
-def _briefs(parcel: PackedDocument, dropped: Tally) -> Iterator[PackedText]:
-    if parcel.dropped is not None:
-        dropped.update(parcel.dropped)
-    return (PackedText(parcel.document, numbers, parcel.packed, place) for place, numbers in enumerate(parcel.texts))
-
-
-def _parcel(document: Document, name: str, encoder: Encoder) -> PackedDocument:
-    """A document with this name, encoded and packed."""
-    dropped = Tally()
-    texts = list(encoder.texts([document if name == document.id else replace(document, id=name)], dropped))
-    return PackedDocument(document.id, name, [PackedNumbers.of(text) for text in texts], pack(texts), dropped if dropped.counts else None)
 
 
 @dataclass(frozen=True)
@@ -355,7 +255,7 @@ def _send(pipe: Connection, corpus: Corpus, encoder: Encoder, part: _Part) -> No
                 name = names.of(document.id)
                 if number % part.divisor != part.remainder:
                     continue
-                parcels.append(_parcel(document, name, encoder))
+                parcels.append(PackedDocument.of(document, name, encoder))
                 size += len(parcels[-1].packed)
                 if size >= PARCEL:
                     pipe.send(_Documents(parcels, meter.share))

@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappush, heappushpop
 
+import numpy as np
+
 from headscope.core.hashing import hash64
 from headscope.core.heads import HeadLayout
 from headscope.encoding.texts import Encoded
 from headscope.engine.map_memory import MOST, map_bytes
-from headscope.engine.prefetch import PackedText
+from headscope.engine.packed_texts import PackedText, PackedTexts
 
 SIZE = 96  # texts
 TOKENS = 8192  # of all texts together: there are fewer texts if they are long
@@ -30,6 +32,7 @@ class Sample:
         self._least = _Least(size)
         self._measured = measured
         self._heads = layout.heads()
+        self._nice_fit = sum(self._heads.values()) * NICE[-1] ** 2 * 4 <= MOST  # no text of a nice length has maps that are too large
         self._sizes: dict[tuple[int, int], int] = {}  # bytes of maps, by the lengths of a text and of its target
         self.too_long = 0  # excluded texts
 
@@ -42,6 +45,16 @@ class Sample:
             self.too_long += 1
         elif self._least.takes(unlike := _unlike(text.cost) << 64):  # else its hash is not needed
             self._least.add(unlike + order(text), text)
+
+    def add_all(self, texts: PackedTexts) -> None:
+        """Consider all of these texts."""
+        places = np.arange(len(texts))
+        if self._nice_fit and (largest := self._least.largest) is not None and largest < 1 << 64:
+            costs = texts.costs  # the sample is full of texts of a nice length: another needs a smaller hash
+            ruled_out = (costs >= NICE[0]) & (costs <= NICE[-1]) & (texts.hashes > np.uint64(largest))
+            places = np.flatnonzero(~ruled_out)
+        for place in places.tolist():
+            self.add(PackedText(texts, place))
 
     def leave_out(self, ids: Iterable[str]) -> None:
         """Exclude these texts."""
@@ -72,6 +85,11 @@ class _Least:
         self._heap: list[tuple[int, int, Encoded | PackedText]] = []  # the largest number first; texts are never compared
         self._seen = 0
 
+    @property
+    def largest(self) -> int | None:
+        """The largest of the smallest numbers; None as long as there are fewer than `size`."""
+        return -self._heap[0][0] if self._heap and len(self._heap) == self._size else None
+
     def takes(self, number: int) -> bool:
         """Whether a number, or a larger one that is close to it, may be among the smallest."""
         return len(self._heap) < self._size or (self._size > 0 and number <= -self._heap[0][0])
@@ -92,4 +110,4 @@ class _Least:
 
 def order(text: Encoded | PackedText) -> int:
     """A number that depends on the text's id alone."""
-    return hash64(text.id)
+    return text.hash if isinstance(text, PackedText) else hash64(text.id)

@@ -14,13 +14,14 @@ from headscope.core.tally import Tally
 from headscope.corpora import Corpus
 from headscope.corpora.permuted import Trees
 from headscope.corpora.tags import OUTSIDE, Tagging, tags_in
-from headscope.encoding.batches import Text, shards
+from headscope.encoding.batches import Item, shards
 from headscope.encoding.choices import Overlong, Unit
 from headscope.encoding.texts import Encoded, Encoder
 from headscope.encoding.tokenizer import Tokenizer
 from headscope.engine.generating import GeneratedText
+from headscope.engine.packed_texts import PackedTexts, packed_shards
 from headscope.engine.plan import CorpusReading
-from headscope.engine.prefetch import PackedShard, PackedText, Prefetcher
+from headscope.engine.prefetch import Prefetcher
 from headscope.engine.sample import Sample
 from headscope.engine.slicing import too_many
 from headscope.engine.spec import RunSpec
@@ -128,24 +129,31 @@ class RunWork:
             return
         trees = Trees(self._corpus, self._spec.seed) if way.control else None
         encoder = encoder_for(self._spec, self._model.tokenizer, self._model.decoder_start, way.unit, way.overlong, trees)
-        briefs = self._counted(timed(self._ahead.texts(encoder, counts.dropped), "waiting for readers"), counts, sample)
-        yield from map(PackedShard, shards(self._known(briefs, way, counts), tokens))
+        documents = timed(self._ahead.documents(encoder, counts.dropped), "waiting for readers")
+        yield from packed_shards(self._known(self._counted(documents, way, counts, sample), way, counts), tokens)
 
-    def _known(self, texts: Iterator[Text], way: CorpusReading, counts: Counts) -> Iterator[Text]:
-        """The texts, counted as they are read. Measures of words are refused if the model cannot read the texts."""
-        refused = frozenset() if self._spec.allow_unknown else way.of_words
-        for text in texts:
-            require_known(counts, self._name, refused, ended=False)
+    def _known(self, items: Iterator[Item], way: CorpusReading, counts: Counts) -> Iterator[Item]:
+        """Texts or documents, counted as they are read. Measures of words are refused if the model cannot read them."""
+        for item in items:
+            self._require_known(way, counts)
             if len(counts.slices) > MOST:
                 raise too_many(self._corpus, self._spec.by or "")
-            yield text
-        require_known(counts, self._name, refused, ended=True)
+            yield item
+        self._require_known(way, counts, ended=True)
 
-    def _counted(self, texts: Iterable[PackedText], counts: Counts, sample: Sample) -> Iterator[PackedText]:
-        for text in texts:
-            counts.count(text.document, text.numbers.sizes, text.numbers.slice)
-            sample.add(text)
-            yield text
+    def _require_known(self, way: CorpusReading, counts: Counts, ended: bool = False) -> None:
+        require_known(counts, self._name, frozenset() if self._spec.allow_unknown else way.of_words, ended)
+
+    def _counted(self, documents: Iterable[PackedTexts], way: CorpusReading, counts: Counts, sample: Sample) -> Iterator[PackedTexts]:
+        for texts in documents:
+            if counts.may_exceed(total := texts.total):  # a run that is refused is refused at the same text
+                for sizes in texts.sizes():
+                    counts.count(texts.document, sizes, texts.slice)
+                    self._require_known(way, counts)
+            elif len(texts):
+                counts.count(texts.document, total, texts.slice, len(texts))
+            sample.add_all(texts)
+            yield texts
 
     def _texts(self, way: CorpusReading, counts: Counts, sample: Sample) -> Iterator[Encoded]:
         trees = Trees(self._corpus, self._spec.seed) if way.control else None

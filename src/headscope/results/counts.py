@@ -76,16 +76,16 @@ class Counts:
         """Count one input. The texts of a document come one after the other."""
         self.count(text.document, Sizes.of(text), text.slice)
 
-    def count(self, document: str, sizes: Sizes, slice: str = NO_VALUE) -> None:
-        """Count one input by its sizes, also for its slice."""
+    def count(self, document: str, sizes: Sizes, slice: str = NO_VALUE, texts: int = 1) -> None:
+        """Count one input by its sizes, also for its slice; or several of one document by their summed sizes."""
         new = document != self._last
         self.documents += new
         self._last = document
-        self.texts += 1
+        self.texts += texts
         if (of_slice := self.slices.get(slice)) is None:
             of_slice = self.slices[slice] = SliceCounts()
         of_slice.documents += new
-        of_slice.texts += 1
+        of_slice.texts += texts
         of_slice.tokens += sizes.tokens
         self.tokens += sizes.tokens
         self.words += sizes.words
@@ -93,6 +93,10 @@ class Counts:
         self.mentions += sizes.mentions
         self.word_tokens += sizes.word_tokens
         self.unknown += sizes.unknown
+
+    def may_exceed(self, sizes: Sizes) -> bool:
+        """Whether the share of unknown tokens may exceed REFUSE after some of the texts with these summed sizes."""
+        return self.unknown + sizes.unknown > REFUSE * self.word_tokens
 
     def numbers(self) -> dict[str, int]:
         """The counts by name."""
