@@ -10,6 +10,7 @@ import os
 import statistics
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -104,8 +105,7 @@ def host_seconds(model: Model, texts: list[Encoded], rounds: int) -> float:
     def prepare() -> float:
         started = time.process_time()
         for batch in planned:
-            replicates = poisson_weights([text.document for text in batch], 500)
-            BatchView(batch, "mean", replicates).made_ready(plan, plan.by_level(), model.device)
+            BatchView(batch, "mean", partial(poisson_weights, replicates=500)).made_ready(plan, plan.by_level(), model.device)
         return time.process_time() - started
 
     prepare()
@@ -140,7 +140,7 @@ def _scoring(model: Model, texts: list[Encoded], maps: list[np.ndarray], plan: P
 
 
 def _batched(model: Model, texts: list[Encoded], plan: Plan) -> list[MapBatch]:
-    view = BatchView(texts, "mean", poisson_weights([text.document for text in texts], 0))
+    view = BatchView(texts, "mean", partial(poisson_weights, replicates=0))
     found: list[MapBatch] = []
     model.stream(
         model.inputs(texts),

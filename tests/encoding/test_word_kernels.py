@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from headscope.encoding.words import WordGroups, plain_word_map, token_maps, wor
 from headscope.kernels import words_cpu
 from headscope.measures.weights import words as favourites
 from headscope.measures.weights.words import SentenceIndex, WordIndex
+from headscope.stats.bootstrap import poisson_weights
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))]
 
@@ -63,7 +65,7 @@ def word_index(rng: np.random.Generator, texts: int, width: int) -> tuple[WordIn
 
 def batch_of(maps: torch.Tensor, side: Side, tokens: TokenMaps | None = None) -> MapBatch:
     layout = HeadLayout((Site("encoder", 0, maps.shape[1], maps.shape[1], "drawn"),))
-    return MapBatch(0, layout, maps, side, side, np.ones((len(maps), 1)), tokens=tokens)
+    return MapBatch(0, layout, maps, side, side, partial(poisson_weights, replicates=0), tokens=tokens)
 
 
 def plain_favourites(words: WordIndex, batch: MapBatch) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,9 +124,9 @@ def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], repli
     state = measure.start(world.layout, replicates)
     if divided:
         state.divide(lambda: measure.start(world.layout, replicates))
+    weigh = partial(poisson_weights, replicates=replicates)
     for batch in batches:
         side = stack([text.forms for text in batch], [text.roles for text in batch], [text.annotation for text in batch])
-        weights = poisson_weights([text.document for text in batch], replicates)
         shared: dict[Hashable, Any] = {}
         for index, site in enumerate(world.layout.sites):
             padded = np.zeros((len(batch), site.heads, side.width, side.width), dtype=np.float32)
@@ -135,7 +136,7 @@ def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], repli
             documents = tuple(text.document for text in batch)
             maps = torch.from_numpy(padded)
             slices = numbers_of(text.annotation.slice for text in batch)
-            shown = MapBatch(index, world.layout, maps, side, side, weights, shared=shared, documents=documents, slices=slices)
+            shown = MapBatch(index, world.layout, maps, side, side, weigh, shared=shared, documents=documents, slices=slices)
             measure.update(state, shown)
     return state
 

@@ -4,6 +4,7 @@ the best.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from headscope.errors import MeasureError, RunError
 from headscope.measures import Relations
 from headscope.measures.contests import control_group
 from headscope.results.table import Table
-from headscope.stats.bootstrap import group_of
+from headscope.stats.bootstrap import group_of, poisson_weights
 
 Sentence = list[tuple[str, int, str]]  # form, head from 1, relation
 
@@ -282,7 +283,7 @@ def test_chance_is_what_the_trees_of_other_sentences_give() -> None:
         text = Annotated(Document(name, (Sentence_(tuple(own)),)), [TreeArrays.of(others, 5)]).select(range(5))
         side = stack([["[CLS]", *"abcde", "[SEP]"]], [[CLS, *[WORD] * 5, SEP]], [text])
         weights = torch.from_numpy(planted(sentence)[None, None].astype(np.float32))
-        measure.update(state, MapBatch(0, layout, weights, side, side, np.ones((1, 5))))
+        measure.update(state, MapBatch(0, layout, weights, side, side, partial(poisson_weights, replicates=0)))
     best = measure.tables(state, layout)["relations_best"]
     assert dict(zip(best["label"], best["value"], strict=True)) == {"all": 1, "x": 1}
     # The first tree: a -> b and d -> c. The second: c -> b. Their standard error is (1/2 - 1/4) / 2.

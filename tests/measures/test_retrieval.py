@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,9 +65,8 @@ def table(text: Annotation, causal: bool = True) -> dict[str, tuple[float, int, 
     measure = Retrieval()
     state = measure.start(layout, 2)
     maps = torch.from_numpy(MAP[None, None].astype(np.float32))
-    measure.update(
-        state, MapBatch(0, layout, maps, side, side, poisson_weights(["d"], 2), documents=("d",), slices=np.zeros(1, dtype=np.int64))
-    )
+    weigh = partial(poisson_weights, replicates=2)
+    measure.update(state, MapBatch(0, layout, maps, side, side, weigh, documents=("d",), slices=np.zeros(1, dtype=np.int64)))
     rows = measure.tables(state, layout)["retrieval"]
     numbers = zip(rows["value"], rows["n"], rows["baseline"], strict=True)
     return dict(zip(rows["quantity"], numbers, strict=True))

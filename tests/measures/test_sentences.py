@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from headscope.kernels import attention_cpu
 from headscope.measures.weights import sentences
 from headscope.measures.weights.sentences import sentence_layouts
 from headscope.measures.weights.words import SentenceIndex, WordIndex, sentence_spans
+from headscope.stats.bootstrap import poisson_weights
 from headscope.stats.rows import score_statistics, seen
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))]
@@ -99,7 +101,7 @@ def test_all_forms_agree_with_loops(device: str, reach: Reach, first_only: bool,
         known = replace(moved, spans=SpanWeights(near, spans[0]))
         layout, side = HeadLayout((Site("encoder", 0, 4, 4, "drawn"),)), Side(np.zeros((2, 1)), lambda: (Forms(), np.zeros((2, 1))))
         maps_of_words = TokenMaps(None, rows, torch.from_numpy(places), places, 3, known)
-        batch = MapBatch(0, layout, None, side, side, np.ones((2, 1)), tokens=maps_of_words)
+        batch = MapBatch(0, layout, None, side, side, partial(poisson_weights, replicates=0), tokens=maps_of_words)
         torch.testing.assert_close(SentenceIndex(words, places.shape[2], target).favourites(batch), expected)
     monkeypatch.setattr(sentences, "kernel", lambda name: None)
     torch.testing.assert_close(chosen(maps, None), expected)

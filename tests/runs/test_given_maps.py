@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 import headscope as hs
 from headscope.core.document import Word
 from headscope.errors import MeasureError
-from headscope.runs.given_maps import read_maps
+from headscope.runs.given_maps import GivenMaps, measure_maps, read_maps
 
 TOKENS = ["[CLS]", "play", "##ing", "now", "[SEP]"]
 ROWS = [
@@ -83,6 +83,8 @@ def test_documents_are_what_intervals_resample() -> None:
     several = hs.measure(maps, tokens, ["positions"], documents=[*"abcdef"])
     assert np.isfinite(several["positions"].table["low"]).all()
     assert set(several["positions"].table["documents"]) == {6}
+    unnamed = measure_maps([GivenMaps(own, text) for own, text in zip(maps, tokens, strict=True)], {"positions": {}})
+    assert set(unnamed["positions"]["documents"]) == {6}, "texts of one name without documents are documents"
 
 
 @pytest.mark.parametrize(

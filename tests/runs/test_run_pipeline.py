@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.measures import make
 from headscope.models.model import Model
 from headscope.results.folder import Folder, read_states
+from headscope.stats.bootstrap import poisson_weights
 from helpers.stopping import ends, waiting_run
 
 FEW = [str(path) for path in read("sampler").paths[:3]]  # 50 sentences
@@ -301,13 +303,13 @@ def test_garbage_in_padded_rows_does_no_harm(mini: Model) -> None:
         plan = Plan.make([measure], [site])
         apart = Accumulator(plan, 0)
         for text, own in zip((short, long), maps, strict=True):
-            apart.add(BatchView([text], "mean", np.ones((1, 1))), 0, torch.from_numpy(own[None].copy()))
+            apart.add(BatchView([text], "mean", partial(poisson_weights, replicates=0)), 0, torch.from_numpy(own[None].copy()))
         padded = np.full((2, 2, len(long), len(long)), np.nan, dtype=np.float32)
         padded[0, :, : len(short)] = 0
         padded[0, :, : len(short), : len(short)] = maps[0]
         padded[1] = maps[1]
         together = Accumulator(plan, 0)
-        together.add(BatchView([short, long], "mean", np.ones((2, 1))), 0, torch.from_numpy(padded))
+        together.add(BatchView([short, long], "mean", partial(poisson_weights, replicates=0)), 0, torch.from_numpy(padded))
         for name, array in apart.states[measure.name].arrays.items():
             assert_allclose(together.states[measure.name][name], array, rtol=1e-5, atol=1e-6)
 

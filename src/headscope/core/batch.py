@@ -27,6 +27,9 @@ T = TypeVar("T")
 # Rows `start` to `stop` of the maps of one site, [batch, head, row, key], computed again.
 Later = Callable[[int, int], "torch.Tensor"]
 
+# The bootstrap weights of documents, [document, replicate]: 1 in the first column, draws in the others.
+Weigh = Callable[[tuple[str, ...]], "Float64[np.ndarray, 'document replicate']"]
+
 # The role of a position. A role, not a string, so that [CLS], <s> and <|begin_of_text|> count as the same.
 ROLES = 4
 WORD, CLS, SEP, SPECIAL = range(ROLES)
@@ -250,10 +253,9 @@ class MapBatch:
     vectors, if they are known. `tokens` are the maps between tokens that maps between words are computed from: a
     measure that needs only a part of them reads `tokens` instead. `index` is the site's number in `layout`; `visible`
     says which positions a row may attend to, where the model's mask is known (None: all, or all up to its own for a
-    decoder); `replicates[:, 0]` is 1 and the other columns are the bootstrap weights of each text's document. `shared`
-    is one dictionary for all layers of the batch: what depends on the texts and on what is visible, but not on the
-    weights, is computed once and cached there. `documents` are those the texts belong to, and `slices` the numbers of
-    these documents' slices.
+    decoder); `weigh` draws bootstrap weights, once per document and not per text. `shared` is one dictionary for all
+    layers of the batch: what depends on the texts and on what is visible, but not on the weights, is computed once and
+    cached there. `documents` are those the texts belong to, and `slices` the numbers of these documents' slices.
     """
 
     index: int
@@ -261,7 +263,7 @@ class MapBatch:
     maps: Float[torch.Tensor, "batch head query key"] | Callable[[], Float[torch.Tensor, "batch head query key"]] | None = field(repr=False)
     queries: Side
     keys: Side
-    replicates: Float64[np.ndarray, "batch replicate"]
+    weigh: Weigh
     visible: Bool[torch.Tensor, "batch query key"] | None = None
     shared: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     documents: tuple[str, ...] = ()

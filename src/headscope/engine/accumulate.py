@@ -8,10 +8,9 @@ from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from headscope.core.batch import Later, MapBatch, Side, Slope
+from headscope.core.batch import Later, MapBatch, Side, Slope, Weigh
 from headscope.core.heads import Kind, Site
 from headscope.core.profile import timing
 from headscope.core.rows import AttentionScores, RowNeeds, RowRequest, RowSums
@@ -29,19 +28,19 @@ from headscope.measures.weights.words import WordIndex, sentence_spans
 from headscope.stats.rows import even_statistics
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Float64, Int
+    from jaxtyping import Bool, Float, Int
 
 
 class BatchView:
     """One batch of texts in the form that measures see: for each kind of attention, its rows and columns, by token or
-    by word. `forms` are those of the tokens of earlier batches.
+    by word. `weigh` draws the bootstrap weights of documents, and `forms` are those of the tokens of earlier batches.
     """
 
     def __init__(
         self,
         texts: Sequence[Encoded],
         rows: Rows,
-        replicates: Float64[np.ndarray, "batch replicate"],
+        weigh: Weigh,
         forms: TokenForms | None = None,
     ) -> None:
         targets = [text.target for text in texts if text.target is not None]
@@ -49,7 +48,7 @@ class BatchView:
         self._slices = numbers_of(text.slice for text in texts)
         self._texts = {"source": texts, "target": targets or texts}
         self._rows = rows
-        self._replicates = replicates
+        self._weigh = weigh
         self._shared: dict[Level, dict[Hashable, Any]] = {"token": {}, "word": {}}
         self._tokens: dict[str, Side] = {}
         self._words: dict[str, WordGroups] = {}
@@ -96,7 +95,7 @@ class BatchView:
         if queries.padded:
             weights = weights.masked_fill(~queries.valid(weights.device)[:, None, :, None], 0)
         shared = self._shared["token"]
-        batch = MapBatch(index, plan.layout, weights.float(), queries, keys, self._replicates, visible, shared, self._documents, again)
+        batch = MapBatch(index, plan.layout, weights.float(), queries, keys, self._weigh, visible, shared, self._documents, again)
         return replace(batch, slices=self._slices)
 
     def request(self, site: Site, needs: RowNeeds, device: torch.device) -> RowRequest:
@@ -137,7 +136,7 @@ class BatchView:
             None,
             queries,
             keys,
-            self._replicates,
+            self._weigh,
             shared=self._shared["token"],
             documents=self._documents,
             rows=rows,
@@ -157,7 +156,7 @@ class BatchView:
             None,
             queries.side,
             keys.side,
-            self._replicates,
+            self._weigh,
             shared=self._shared["word"],
             documents=self._documents,
             tokens=token_maps(None, queries, keys, self._rows, scores),
@@ -188,7 +187,7 @@ class BatchView:
             lambda: word_map(maps.weights, queries, keys, self._rows),
             queries.side,
             keys.side,
-            maps.replicates,
+            maps.weigh,
             visible,
             self._shared["word"],
             maps.documents,

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from headscope.core.allocation import keep_freed_memory
@@ -31,10 +32,10 @@ from headscope.models.capture import Finite, NotFiniteError
 from headscope.models.fused import OtherMask, Reaches
 from headscope.models.maps.base import AttentionMaps
 from headscope.models.model import Model
-from headscope.stats.bootstrap import document_weights, poisson_weights
+from headscope.stats.bootstrap import poisson_weights
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Bool, Float, Float64
 
     from headscope.models.capture import Consumer, ValueConsumer
 
@@ -186,9 +187,8 @@ class ShardRunner:
         place = {site: index for index, site in enumerate(self.plan.chosen)}
         texts = [text for text in batch if self.model.predicts(text)]
         for part in self.model.backward_memory.batches(texts, slope.share if masked else 1.0) if texts else ():
-            replicates = poisson_weights([text.document for text in part], self._replicates, self._seed) / draws
             for draw in range(draws):
-                view = BatchView(part, self._word_rows, replicates, self._forms)
+                view = BatchView(part, self._word_rows, lambda documents: self._weigh(documents) / draws, self._forms)
                 self.model.differentiate(
                     part,
                     slope,
@@ -197,11 +197,12 @@ class ShardRunner:
                     frozenset(self.plan.chosen),
                 )
 
-    def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None) -> BatchView:
+    def _weigh(self, documents: Sequence[str]) -> Float64[np.ndarray, "document replicate"]:
         with timing("bootstrap: weights of documents"):
-            weighed = any(measure.weighs_texts for own in measures.values() for measure in own)
-            document, weights = document_weights([text.document for text in batch], self._replicates if weighed else 0, self._seed)
-        view = BatchView(batch, self._word_rows, weights[document], self._forms)
+            return poisson_weights(documents, self._replicates, self._seed)
+
+    def _view(self, batch: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None) -> BatchView:
+        view = BatchView(batch, self._word_rows, self._weigh, self._forms)
         return view.made_ready(self.plan, measures, self.model.device, needs)
 
     def look(self, texts: Sequence[Encoded]) -> Iterator[tuple[Encoded, dict[Kind, Float[torch.Tensor, "head query key"]]]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from math import isqrt
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,7 @@ class _Scorer:
     def __call__(self, seen: ViewedText, names: frozenset[str]) -> dict[str, dict[str, Scores]]:
         """By measure and quantity: each head's value, its n, and the value of even attention (0 if not known)."""
         accumulator = Accumulator(self._plan, 0, 0, names)
-        view = BatchView([seen.text], self._rows, poisson_weights([seen.text.document], 0))
+        view = BatchView([seen.text], self._rows, partial(poisson_weights, replicates=0))
         for index, kind in enumerate(self._place):
             accumulator.add(view, index, seen.maps[kind][None])
         return {measure.name: self._scores(measure, accumulator.states[measure.name]) for measure in self.measures if measure.name in names}

@@ -50,7 +50,6 @@ class Measure(ABC):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     reads: ClassVar[str | None] = None  # the annotation that it requires: trees, mentions, passages or keyphrases
     natural: ClassVar[tuple[Unit, Overlong] | None] = None  # the default unit and overlong of this measure
-    weighs_texts: ClassVar[bool] = True  # whether it reads bootstrap weights per text, not only per group of documents
 
     level: Level = "token"
     unit: Unit | None = None

@@ -46,7 +46,6 @@ class Distances(Measure):
     name: ClassVar[str] = "distances"
     summary: ClassVar[str] = "how differently heads attend: Jensen-Shannon divergence of all pairs of heads, nearest neighbours, layers"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reference": {"smoothing": 1e-3, "normalise": False}}
-    weighs_texts: ClassVar[bool] = False
 
     rows: str = "all"
     smoothing: float = 0.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from headscope.core.batch import MapBatch
+from headscope.core.batch import MapBatch, Weigh
 from headscope.core.heads import HeadLayout
 from headscope.core.rows import RowNeeds, RowSums
 from headscope.core.state import State
@@ -49,14 +49,13 @@ class _PendingTexts:
     documents adds them for all replicates, quantities and heads, on the device of the sums.
     """
 
-    def __init__(self, average: Average, layout: HeadLayout) -> None:
-        self._average, self._layout = average, layout
+    def __init__(self, average: Average, layout: HeadLayout, weigh: Weigh) -> None:
+        self._average, self._layout, self._weigh = average, layout, weigh
         self._sums: list[Sums] = []
         self._rows: list[Float64[np.ndarray, "text quantity site"]] = []
         self._even: list[Float[torch.Tensor, "text quantity site"]] = []
         self._numbers: dict[str, int] = {}  # of documents
         self._document: list[Int64[np.ndarray, "text"]] = []
-        self._replicates: list[Float64[np.ndarray, "document replicate"]] = []
         self._slices: list[Int64[np.ndarray, "text"]] = []
 
     def add(self, batch: MapBatch, seen: Sequence[_Seen]) -> None:
@@ -66,18 +65,16 @@ class _PendingTexts:
         self._sums.append(torch.cat([site.sums for site in seen], -1))
         self._rows.append(np.stack([site.rows for site in seen], -1))
         self._even.append(torch.stack([site.even for site in seen], -1))
-        known = len(self._numbers)
-        document = np.array([self._numbers.setdefault(name, len(self._numbers)) for name in batch.documents], dtype=np.int64)
-        numbers, first = np.unique(document, return_index=True)
-        self._document.append(document)
-        self._replicates.append(batch.replicates[first[numbers >= known]])
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in batch.documents]
+        self._document.append(np.array(numbers, dtype=np.int64))
         self._slices.append(batch.slices)
 
     def settle(self, state: State) -> None:
         """Add the values to the sums of a state and of its parts."""
         import torch
 
-        rows, document, replicates = (np.concatenate(parts) for parts in (self._rows, self._document, self._replicates))
+        rows, document, names = np.concatenate(self._rows), np.concatenate(self._document), tuple(self._numbers)
+        replicates = self._weigh(names)
         present = np.where(rows > 0, 1.0 if self._average == "example" else rows, 0.0)
         sums = torch.cat(self._sums)
         if sums.device.type == "mps":  # MPS has no float64
@@ -86,7 +83,7 @@ class _PendingTexts:
         factors = torch.from_numpy(present / np.maximum(rows, 1)).to(sums.device)[..., site_of]
         shown = (sums.double() * factors).flatten(1)  # [text, quantity * head]
         even = torch.cat(self._even).cpu().double().numpy() / np.maximum(rows, 1) * present
-        support, keys = _support(self._layout, present), keys_of(list(self._numbers))
+        support, keys = _support(self._layout, present), keys_of(names)
         for part, texts in state.split(np.concatenate(self._slices)):
             own = document[texts]
             order = np.arange(len(document))[texts][np.argsort(own, kind="stable")]
@@ -185,7 +182,7 @@ class HeadMeans(Measure):
             del batch.shared[me, "waiting"]
             last = waiting[batch.index]
             seen = [waiting.get(index) or last.none_of(site.heads) for index, site in enumerate(batch.layout.sites)]
-            state.pending(self.name, lambda: _PendingTexts(self.average, batch.layout)).add(batch, seen)
+            state.pending(self.name, lambda: _PendingTexts(self.average, batch.layout, batch.weigh)).add(batch, seen)
 
     def _even(self, batch: MapBatch) -> Even:
         return batch.once(self, lambda: self.baseline(batch))

@@ -67,7 +67,6 @@ class Relations(Measure):
     name: ClassVar[str] = "relations"
     summary: ClassVar[str] = "every head as a dependency classifier: is the word it picks the syntactic head?"
     reads: ClassVar[str | None] = "trees"
-    weighs_texts: ClassVar[bool] = False
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"punct": "include", "root": "include", "possessive": "clitic", "selection": "in-sample", "least": 100},
         "reference": {

@@ -29,7 +29,6 @@ class Resolver(Measure):
     """A measure that asks every head about mentions. By default texts are documents, cut to the length of an input."""
 
     reads: ClassVar[str | None] = "mentions"
-    weighs_texts: ClassVar[bool] = False
     natural: ClassVar[tuple[Unit, Overlong] | None] = ("document", "truncate")
 
     level: Level = "word"

@@ -104,7 +104,7 @@ class SpanningTrees(HeadMeans):
             if kept["missing"] == 0:
                 joint = self._joint(kept["sum"], self._gold(batch))
                 for part, texts in state.split(batch.slices):
-                    part.arrays["together"] += batch.replicates[texts].T @ joint[texts]
+                    part.arrays["together"] += batch.weigh(batch.documents)[texts].T @ joint[texts]
 
     def observe(self, batch: MapBatch) -> tuple[Sums, Counts]:
         """The number of annotated edges that are in each head's tree, and the number of annotated edges."""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -109,8 +110,10 @@ class GivenMaps:
         below = np.tri(self.attention.shape[-1], dtype=bool)
         return bool(not self.attention[..., ~below].any() and below.sum() > 1 and (self.attention[..., below] > 0).mean() > 0.5)
 
-    def encoded(self) -> Encoded:
-        """The text as an input, without ids."""
+    def encoded(self, number: int = 0) -> Encoded:
+        """The text as an input, without ids. `number` tells it apart from other texts of its name: a text without a
+        document is a document.
+        """
         roles = tuple(_ROLES.get(token, WORD) for token in self.tokens) if self.roles is None else tuple(map(_role, self.roles))
         words = _word_numbers(self.name, self.words or range(len(roles)), roles)
         roles = tuple(SPECIAL if role == WORD and word < 0 else role for role, word in zip(roles, words, strict=True))
@@ -123,7 +126,9 @@ class GivenMaps:
         numbers = np.unique(self.tokens, return_inverse=True)[1]  # any ids that distinguish tokens
         return Encoded(
             self.name,
-            Annotation.of_sentence(self.document or self.name, self.annotation or tuple(Word(form) for form in forms.values())),
+            Annotation.of_sentence(
+                self.document or f"{self.name}#{number}", self.annotation or tuple(Word(form) for form in forms.values())
+            ),
             numbers,
             np.zeros_like(numbers),
             roles,
@@ -197,16 +202,16 @@ def measure_maps(
         causal = all(text.causal() for text in checked)
     plan = Plan.make(built, [Site("decoder" if causal else "encoder", layer, heads, heads, "given") for layer in range(layers)])
     accumulator = Accumulator(plan, replicates, seed)
+    weigh = partial(poisson_weights, replicates=replicates, seed=seed)
     digest = hashlib.sha256()
     sample = Sample(gallery, plan.layout)
     by_name: dict[str, GivenMaps] = {}
     for number, text in enumerate(checked):
-        weights = poisson_weights([text.document or f"{text.name}#{number}"], replicates, seed)
         name = text.name if text.name not in by_name else f"{text.name}#{number + 1}"
-        encoded = replace(text.encoded(), id=name)
+        encoded = replace(text.encoded(number), id=name)
         by_name[name] = text
         sample.add(encoded)
-        view = BatchView([encoded], rows, weights)
+        view = BatchView([encoded], rows, weigh)
         for layer, maps in enumerate(text.attention):
             accumulator.add(view, layer, _tensor(maps))
         digest.update(np.ascontiguousarray(text.attention).tobytes())

@@ -24,7 +24,7 @@ from headscope.measures.distances import groups
 from headscope.measures.groups import group
 from headscope.measures.weights.gathered import MOST
 from headscope.models.model import Model
-from headscope.stats.bootstrap import group_of
+from headscope.stats.bootstrap import group_of, poisson_weights
 from headscope.stats.divergence import RowStack
 from headscope.studies.base import layer_weights
 from headscope.studies.twins.states import Sums
@@ -205,7 +205,7 @@ class _View:
         self._level = level
         self._device = device
         inputs = [text.inputs[watched.reading] for text in batch]
-        self._view = BatchView(inputs, word_rows, np.ones((len(batch), 1)))
+        self._view = BatchView(inputs, word_rows, partial(poisson_weights, replicates=0))
         sides = [rows_of(text, watched.kind) for text in inputs]
         side: Side = token_side(sides) if level == "token" else WordGroups.build(sides, torch.device("cpu")).side
         word = side.chosen("word", group("word"))
