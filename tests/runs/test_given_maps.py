@@ -83,7 +83,7 @@ def test_documents_are_what_intervals_resample() -> None:
     several = hs.measure(maps, tokens, ["positions"], documents=[*"abcdef"])
     assert np.isfinite(several["positions"].table["low"]).all()
     assert set(several["positions"].table["documents"]) == {6}
-    unnamed = measure_maps([GivenMaps(own, text) for own, text in zip(maps, tokens, strict=True)], {"positions": {}})
+    unnamed = measure_maps([GivenMaps(own, tuple(text)) for own, text in zip(maps, tokens, strict=True)], {"positions": {}})
     assert set(unnamed["positions"]["documents"]) == {6}, "texts of one name without documents are documents"
 
 

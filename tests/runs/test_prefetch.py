@@ -244,6 +244,8 @@ def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(small_model: M
         path.write_bytes(source.read_bytes())
     documents = Prefetcher(read(*paths), 1).documents(Encoder(small_model.tokenizer), Tally())
     assert next(documents).document == "a"
-    paths[1].write_text('{"id": "z", "text": "It is another."}\n', encoding="utf-8")
+    changed = tmp_path / "changed"
+    changed.write_text('{"id": "z", "text": "It is another."}\n', encoding="utf-8")
+    changed.replace(paths[1])  # in one step: the reader must not see a file that is half written
     with pytest.raises(HeadscopeError, match=r"1\.jsonl: the file has changed while it was being read"):
         list(documents)

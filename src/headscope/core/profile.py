@@ -87,6 +87,11 @@ def profiling(profile: Profile | None = None) -> Iterator[Profile]:
         _active = before
 
 
+def is_profiling() -> bool:
+    """Whether a profile is being made."""
+    return _active is not None
+
+
 def timing(name: str) -> AbstractContextManager[None]:
     """Count the time of a block for the section `name`, if a profile is being made."""
     return nullcontext() if _active is None else _active.timing(name)

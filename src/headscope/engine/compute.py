@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,6 +22,7 @@ from headscope.encoding.texts import Encoded
 from headscope.engine.accumulate import Accumulator, BatchView
 from headscope.engine.failures import DeviceError, TextError
 from headscope.engine.map_memory import MOST, map_bytes, map_size
+from headscope.engine.overlap import ahead
 from headscope.engine.plan import Plan
 from headscope.errors import HeadscopeError, RunError
 from headscope.measures.base import Level, Measure
@@ -138,15 +136,8 @@ class ShardRunner:
         The largest batch comes first, so that later ones fit into memory that is already allocated.
         """
         planned = list(batches(texts, self.batch_tokens))[::-1]
-        if self.model.device.type == "cpu":
-            yield from ((batch, self._view(batch, measures, needs)) for batch in planned)
-            return
-        with _short_turns(), ThreadPoolExecutor(1) as pool:
-            ready = deque(pool.submit(self._view, batch, measures, needs) for batch in planned[:2])
-            for number, batch in enumerate(planned):
-                if number + 2 < len(planned):
-                    ready.append(pool.submit(self._view, planned[number + 2], measures, needs))
-                yield batch, ready.popleft().result()
+        views = ((batch, self._view(batch, measures, needs)) for batch in planned)
+        return views if self.model.device.type == "cpu" else ahead(views, 2)
 
     @property
     def makes_no_maps(self) -> bool:
@@ -249,20 +240,6 @@ class ShardRunner:
             frozenset(self.plan.chosen),
             None if values is None else lambda site, value: values(place[site], value),
         )
-
-
-@contextmanager
-def _short_turns() -> Iterator[None]:
-    """A context in which threads of this process switch every 0.1 ms instead of 5 ms. The thread that launches GPU
-    kernels releases the interpreter lock with every launch, and would otherwise wait for the thread that prepares
-    batches.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def explain(model: Model, batch: Sequence[Encoded], error: Exception) -> RunError:

@@ -7,17 +7,22 @@ run (engine/processes.py, engine/ray_workers.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import Literal, get_args
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import TYPE_CHECKING, Literal, get_args
 
+from headscope.core.profile import is_profiling
 from headscope.core.state import States
 from headscope.core.suggest import choose_from
 from headscope.engine.compute import ShardRunner
 from headscope.engine.failures import FaultTolerantRunner
+from headscope.engine.overlap import ahead
 from headscope.engine.pool import WorkerPool
 from headscope.engine.worker import ShardJob, runner_for
 from headscope.errors import RunError
+
+if TYPE_CHECKING:
+    import torch
 
 Done = tuple[int, States]
 Engine = Literal["local", "processes", "ray"]
@@ -25,8 +30,24 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 __all__ = ["ENGINES", "Done", "Engine", "ShardJob", "local", "pool_for", "runner_for"]
 
 
-def local(work: Iterator[ShardJob], runner: ShardRunner) -> Iterator[Done]:
-    """Compute the shards one after the other, in this process."""
+def local(work: Iterable[ShardJob], runner: ShardRunner) -> Generator[Done]:
+    """Compute the shards one after the other, in this process. While a GPU works on one, threads read the next and
+    store the results of the last.
+    """
+    if not _overlaps(runner.model.device):
+        yield from _computed(work, runner)
+        return
+    unpacked = (job._replace(texts=list(job.texts)) for job in work)
+    with closing(ahead(unpacked)) as jobs, closing(ahead(_computed(jobs, runner))) as done:
+        yield from done
+
+
+def _overlaps(device: torch.device) -> bool:
+    """Whether threads help: the cores of a CPU are busy, and a profile adds up the parts of one thread."""
+    return device.type != "cpu" and not is_profiling()
+
+
+def _computed(work: Iterable[ShardJob], runner: ShardRunner) -> Iterator[Done]:
     careful = FaultTolerantRunner(runner)
     for job in work:
         yield job.number, careful(job.texts, job.measures)

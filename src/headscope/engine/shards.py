@@ -119,6 +119,8 @@ class RunWork:
         self._ahead = Prefetcher(corpus, readers) if Prefetcher.can(corpus, readers) and spec.limit is None else None
         self._name = printable(Path(spec.model).name)
         self._turn = 0
+        self._read: dict[int, tuple[float | None, int, int]] = {}  # what was read up to the end of each unfinished shard
+        self._told = 0  # tokens
         self._shards = self._pending()
 
     def _cut(self, way: CorpusReading, counts: Counts, sample: Sample) -> Iterator[Sequence[Encoded]]:
@@ -174,10 +176,11 @@ class RunWork:
         for turn, (way, counts, sample) in enumerate(zip(self.ways, self.counts, self._samples, strict=True)):
             self._turn = turn
             for shard in self._cut(way, counts, sample):
+                self._read[number] = self._reached()
                 if not self._done(number):
                     yield ShardJob(number, shard, way.measures)
                 else:
-                    self.tell()
+                    self.tell(number)
                 number += 1
 
     def recount(self, texts: Iterable[GeneratedText]) -> None:
@@ -226,14 +229,22 @@ class RunWork:
         """Close the files that are being read, and end the processes that read ahead."""
         self._shards.close()
 
-    def tell(self) -> None:
-        """Report progress."""
-        if self._progress is not None:
-            limit = self._spec.limit
-            shares = [
-                self._ahead.share if self._ahead is not None else self._corpus.share,
-                self.counts[self._turn].texts / limit if limit is not None else None,
-            ]
-            share = max((share for share in shares if share is not None), default=None)
-            whole = None if share is None else (self._turn + share) / len(self.ways)
-            self._progress(whole, sum(counts.texts for counts in self.counts), sum(counts.tokens for counts in self.counts))
+    def tell(self, shard: int) -> None:
+        """Report progress when a shard is finished: what was read up to its end, or to the end of a later one that
+        finished before it.
+        """
+        share, texts, tokens = self._read.pop(shard)
+        if self._progress is not None and tokens >= self._told:
+            self._told = tokens
+            self._progress(share, texts, tokens)
+
+    def _reached(self) -> tuple[float | None, int, int]:
+        """The share of the corpus that is read, its texts and its tokens."""
+        limit = self._spec.limit
+        shares = [
+            self._ahead.share if self._ahead is not None else self._corpus.share,
+            self.counts[self._turn].texts / limit if limit is not None else None,
+        ]
+        share = max((share for share in shares if share is not None), default=None)
+        whole = None if share is None else (self._turn + share) / len(self.ways)
+        return whole, sum(counts.texts for counts in self.counts), sum(counts.tokens for counts in self.counts)

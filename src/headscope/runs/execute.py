@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,15 +132,15 @@ class _Execution:
         done = (
             engines.local(work, self.runner)
             if pool is None
-            else timed(Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model)), "waiting for workers")
+            else _dispatched(Dispatch(work, pool, WorkerSetup.of(spec, pool.device, pool.threads(), model)))
         )
         failing = 0
-        with closing(work):  # files that are being read, if the run ends early
+        with closing(work), closing(done):  # files that are being read, and threads that read them, if the run ends early
             for number, states in done:
                 failing += len(failures.failures(states))
                 with timing("writing"):
                     ledger.add(number, states)
-                work.tell()
+                work.tell(number)
                 if failing > failures.MOST:
                     raise RunError(f"{spec.model} failed on more than {failures.MOST:,} texts", "Check that the model can read this corpus")
         more: dict[str, Any] = {}
@@ -188,6 +189,10 @@ class _Execution:
             sample.leave_out(failed["text"] for failed in results.manifest.get("failed", ()))
         attach_gallery(results, self.runner.plan, sampled, self.runner.look, self.spec.word_rows or "mean")
         return Results.open(results.path)
+
+
+def _dispatched(dispatch: Dispatch) -> Generator[engines.Done]:
+    yield from timed(dispatch, "waiting for workers")
 
 
 def set_up(
