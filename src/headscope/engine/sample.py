@@ -38,6 +38,8 @@ class Sample:
 
     def add(self, text: Encoded | PackedText) -> None:
         """Consider one more text, packed or not."""
+        if not self._least.size:
+            return
         lengths = len(text), -1 if text.target is None else len(text.target)
         if (size := self._sizes.get(lengths)) is None:
             size = self._sizes[lengths] = map_bytes([text], self._heads)
@@ -48,6 +50,8 @@ class Sample:
 
     def add_all(self, texts: PackedTexts) -> None:
         """Consider all of these texts."""
+        if not self._least.size:
+            return
         places = np.arange(len(texts))
         if self._nice_fit and (largest := self._least.largest) is not None and largest < 1 << 64:
             costs = texts.costs  # the sample is full of texts of a nice length: another needs a smaller hash
@@ -78,27 +82,26 @@ def _unlike(tokens: int) -> int:
 
 
 class _Least:
-    """The texts with the smallest of all numbers seen."""
+    """The `size` texts with the smallest of all numbers seen; at least one."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
+        self.size = size
         self._heap: list[tuple[int, int, Encoded | PackedText]] = []  # the largest number first; texts are never compared
         self._seen = 0
 
     @property
     def largest(self) -> int | None:
         """The largest of the smallest numbers; None as long as there are fewer than `size`."""
-        return -self._heap[0][0] if self._heap and len(self._heap) == self._size else None
+        return -self._heap[0][0] if self._heap and len(self._heap) == self.size else None
 
     def takes(self, number: int) -> bool:
         """Whether a number, or a larger one that is close to it, may be among the smallest."""
-        return len(self._heap) < self._size or (self._size > 0 and number <= -self._heap[0][0])
+        return len(self._heap) < self.size or number <= -self._heap[0][0]
 
     def add(self, number: int, text: Encoded | PackedText) -> None:
-        if self._size:
-            self._seen += 1
-            push = heappush if len(self._heap) < self._size else heappushpop
-            push(self._heap, (-number, -self._seen, text))
+        self._seen += 1
+        push = heappush if len(self._heap) < self.size else heappushpop
+        push(self._heap, (-number, -self._seen, text))
 
     def remove(self, ids: frozenset[str]) -> None:
         self._heap = [item for item in self._heap if item[2].id not in ids]
