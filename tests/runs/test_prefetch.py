@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections import Counter
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -196,8 +197,8 @@ def test_readers_share_files_of_one_document_each(small_model: Model, tmp_path: 
     encoded: Counter[int] = Counter()
     document = prefetch._Reader.document
 
-    def counted(reader: prefetch._Reader) -> PackedDocument | None:
-        found = document(reader)
+    def counted(reader: prefetch._Reader, check: Callable[[], None]) -> PackedDocument | None:
+        found = document(reader, check)
         encoded[id(reader)] += found is not None
         return found
 

@@ -39,7 +39,9 @@ def columns_of(document: Document) -> list[str]:
 
 def numbers_of(slices: Iterable[str]) -> Int64[np.ndarray, "text"]:
     """The numbers of slices in SLICES."""
-    return np.array([SLICES.number(name) for name in slices], dtype=np.int64)
+    names = list(slices)
+    numbers = {name: SLICES.number(name) for name in dict.fromkeys(names)}
+    return np.array([numbers[name] for name in names], dtype=np.int64)
 
 
 def in_order(slices: Iterable[str]) -> list[str]:

@@ -47,8 +47,9 @@ def shards(texts: Iterable[Text], tokens: int) -> Iterator[list[Text]]:
 
 def batches(texts: Sequence[Encoded], tokens: int) -> Iterator[list[Encoded]]:
     """The texts sorted by length and grouped so that a padded batch holds at most `tokens` tokens (or one text)."""
-    ordered = sorted(texts, key=lambda text: (text.cost, text.id))
-    return grouped(ordered, lambda batch, text: (len(batch) + 1) * text.cost > tokens)
+    ordered = sorted((text.cost, text.id, place) for place, text in enumerate(texts))
+    for batch in grouped(ordered, lambda batch, item: (len(batch) + 1) * item[0] > tokens):
+        yield [texts[place] for *_, place in batch]
 
 
 def grouped(items: Iterable[Item], full: Callable[[list[Item], Item], bool]) -> Iterator[list[Item]]:

@@ -60,7 +60,7 @@ class FaultTolerantRunner:
         """The states of a shard without its failing texts, which are listed under `failures`."""
         failed: dict[str, str] = {}
         for tries in range(ROUNDS):
-            rest = [text for text in texts if text.id not in failed]
+            rest = [text for text in texts if text.id not in failed] if failed else texts
             try:
                 states = self._runner(rest, measures)
                 break

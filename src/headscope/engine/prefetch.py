@@ -16,7 +16,7 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -114,8 +114,7 @@ class Prefetcher:
     def _file(self, path: Path, group: _Group, encoder: Encoder, names: Unique, skipped: Tally) -> Iterator[PackedDocument]:
         """The documents of one file, from its readers."""
         taken, renamed = 0, None
-        for packed in group.documents():
-            self._corpus.check(path)  # the file has not changed since it was first read
+        for packed in group.documents(lambda: self._corpus.check(path)):  # the file has not changed since it was first read
             if renamed is None and (name := names.of(packed.name)) != packed.document:
                 renamed = name
             if renamed is None:
@@ -154,15 +153,15 @@ class _Group:
         self.share = 0.0  # of the current file
         self.skipped = Tally()  # of the file that was read last
 
-    def documents(self) -> Iterator[PackedDocument]:
-        """The documents of the next file, in order."""
+    def documents(self, check: Callable[[], None]) -> Iterator[PackedDocument]:
+        """The documents of the next file, in order. `check` is called when some arrive, before they are used."""
         self.share = 0.0
-        while (document := (reader := self._readers[self._turn]).document()) is not None:
+        while (document := (reader := self._readers[self._turn]).document(check)) is not None:
             self._turn = (self._turn + 1) % len(self._readers)  # continues in the next file: files may have one document each
             self.share = reader.share
             yield document
         for other in self._readers:
-            if other is not reader and other.document() is not None:
+            if other is not reader and other.document(check) is not None:
                 raise AssertionError("the processes that read a file found different documents in it")
         self.skipped = reader.skipped
 
@@ -211,10 +210,11 @@ class _Reader:
             if isinstance(message, _Failure):
                 return
 
-    def document(self) -> PackedDocument | None:
+    def document(self, check: Callable[[], None]) -> PackedDocument | None:
         """The next document of the current file that this process encodes; None at the end of the file."""
         while not self._documents:
             message = self._arrived.get()
+            check()
             if isinstance(message, _Failure):
                 raise HeadscopeError(*message)
             if isinstance(message, _EndOfFile):
