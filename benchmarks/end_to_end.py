@@ -56,6 +56,7 @@ def measured(name: str, model: Path, files: list[Path], options: argparse.Namesp
             device=options.device,
             dtype=options.dtype,
             batch_tokens=options.batch_tokens,
+            shard_tokens=options.shard_tokens,
             readers=options.readers,
             engine="processes" if options.workers else "local",
             workers=options.workers or 1,
@@ -92,6 +93,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=400_000 if gpu else 4_000)
     parser.add_argument("--files", type=int, default=32)
     parser.add_argument("--batch-tokens", type=int, default=32768 if gpu else 2048)
+    parser.add_argument("--shard-tokens", type=int, default=1 << 20, help="tokens between two checkpoints")
     parser.add_argument("--readers", type=int, default=12 if gpu else 0)
     parser.add_argument("--workers", type=int, default=0, help="processes that share the device; 0: this one alone")
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
