@@ -157,3 +157,23 @@ def test_the_cuda_kernel_gives_the_plain_statistics(dtype: torch.dtype, reach: R
     torch.testing.assert_close(logs.double(), expected_logs, rtol=1e-6, atol=2e-5)
     torch.testing.assert_close(values[..., 1].double(), expected[..., 1], rtol=0, atol=1e-5)
     torch.testing.assert_close(values.double(), expected, rtol=0, atol=1e-5)
+
+
+@NO_CUDA
+def test_the_cuda_kernels_read_any_number_of_short_texts() -> None:
+    """More heads of all texts together than the second axis of a CUDA grid can have programs: 65,535."""
+    fast = kernel("attention_cuda")
+    assert fast is not None
+    texts, heads, size = 17000, 4, 3
+    random = torch.Generator("cuda").manual_seed(0)
+    query, key = (torch.randn(texts, heads, size, 12, generator=random, device="cuda") for _ in range(2))
+    lengths = (torch.arange(texts, device="cuda") % size + 1,) * 2
+    groups = torch.ones((texts, size, 1), device="cuda")
+    values, logs = fast.statistics(query, key, 0.3, (None, None), lengths, groups, OFFSETS)
+    expected, expected_logs = score_statistics(query.double(), key.double(), 0.3, Reach(), lengths, groups.double(), OFFSETS)
+    torch.testing.assert_close(values.double(), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(logs.double(), expected_logs, rtol=1e-6, atol=2e-5)
+    inside = torch.arange(size, device="cuda") < lengths[0][:, None]
+    scores = (query.double() @ key.double().transpose(-1, -2) * 0.3).masked_fill(~inside[:, None, None], -torch.inf)
+    weights = fast.weights(query, key, logs, 0.3, (None, None), lengths, range(size))
+    torch.testing.assert_close(weights.double(), scores.softmax(-1) * inside[:, None, :, None], rtol=0, atol=1e-5)

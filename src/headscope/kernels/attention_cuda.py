@@ -4,6 +4,9 @@ A program takes some rows of one head and iterates over the keys in blocks, as f
 maximum, it keeps sums in single precision of e^(s - m), of e^(s - m) (s - m), which gives the entropy without
 cancellation, and of e^(s - m) on each group of keys. Nothing as large as a map or an output is written. Weights at
 offsets are computed from their queries and keys when the row is complete.
+
+The programs are numbered along one axis, those of a head one after the other: a second axis would allow only 65,535
+heads of all texts together.
 """
 
 from __future__ import annotations
@@ -70,8 +73,9 @@ def _statistics(
     D: tl.constexpr, SIZE: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr, GROUPS: tl.constexpr, OFFSETS: tl.constexpr,
     SPREAD: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    begin = tl.program_id(0) * ROWS
-    text, head = tl.program_id(1) // heads, tl.program_id(1) % heads
+    blocks = tl.cdiv(size, ROWS)
+    begin, item = tl.program_id(0) % blocks * ROWS, tl.program_id(0) // blocks
+    text, head = item // heads, item % heads
     height, width = tl.load(rows + text).to(tl.int32), tl.load(keys + text).to(tl.int32)
     row, d = begin + tl.arange(0, ROWS), tl.arange(0, SIZE)
     valid = row < height
@@ -115,7 +119,7 @@ def _statistics(
         tl.store(line + 1, tl.where(alive, entropy, 0.0), mask=written)
         tl.store(line + 2, tl.where(alive, 1 / total, 0.0), mask=written)
         log = tl.where(alive, 0.6931471805599453 * (tl.log2(total) + most), 0.0)
-        tl.store(logs + tl.program_id(1).to(tl.int64) * size + row, log, mask=written)
+        tl.store(logs + item.to(tl.int64) * size + row, log, mask=written)
     slot = tl.arange(0, GROUPS)
     column = first_column + slot
     held = written[:, None] & (column[None, :] < first_offset)
@@ -179,7 +183,7 @@ def statistics(
     with torch.cuda.device(query.device):
         for launch in range(launches):
             part = padded[:, launch * GROUPS :]
-            _statistics[(triton.cdiv(size, row_count), texts * heads)](
+            _statistics[(triton.cdiv(size, row_count) * texts * heads,)](
                 *(query, key, part, *lengths, places, out, logs),
                 *(scale / math.log(2), heads, heads // key.shape[1], size, before, after, 3 + launch * GROUPS, columns, 3 + groups),
                 *(*query.stride()[:3], *key.stride()[:3], *part.stride()[:2]),
@@ -203,16 +207,18 @@ def _weights(
     query_text, query_head, query_row, key_text, key_head, key_row,
     D: tl.constexpr, SIZE: tl.constexpr, ROWS: tl.constexpr, KEYS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    text, head = tl.program_id(1) // heads, tl.program_id(1) % heads
-    place, d = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, SIZE)
+    blocks = tl.cdiv(height, ROWS)
+    item = tl.program_id(0) // blocks
+    text, head = item // heads, item % heads
+    place, d = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS), tl.arange(0, SIZE)
     row, inside = first + place, place < height
     valid = inside & (row < tl.load(rows + text))
     width = tl.load(keys + text)
     query += text.to(tl.int64) * query_text + head.to(tl.int64) * query_head
     key += text.to(tl.int64) * key_text + (head // share).to(tl.int64) * key_head
     q = tl.load(query + row[:, None] * query_row + d[None, :], mask=valid[:, None] & (d[None, :] < D), other=0.0)
-    log = tl.load(logs + tl.program_id(1).to(tl.int64) * size + row, mask=valid, other=0.0) * 1.4426950408889634
-    out += (tl.program_id(1).to(tl.int64) * height + place[:, None]) * columns
+    log = tl.load(logs + item.to(tl.int64) * size + row, mask=valid, other=0.0) * 1.4426950408889634
+    out += (item.to(tl.int64) * height + place[:, None]) * columns
     for block in range(0, columns, KEYS):
         column = block + tl.arange(0, KEYS)
         k = tl.load(key + column[None, :] * key_row + d[:, None], mask=(column[None, :] < width) & (d[:, None] < D), other=0.0)
@@ -239,7 +245,7 @@ def weights(
     out = torch.empty((texts, heads, len(rows), columns), dtype=torch.float32, device=query.device)
     before, after = (_NO_LIMIT if limit is None else limit for limit in reach)
     with torch.cuda.device(query.device):
-        _weights[(triton.cdiv(len(rows), 64), texts * heads)](
+        _weights[(triton.cdiv(len(rows), 64) * texts * heads,)](
             *(query, key, logs, out, *lengths, scale / math.log(2), heads, heads // key.shape[1], size, rows.start, len(rows)),
             *(columns, before, after, *query.stride()[:3], *key.stride()[:3]),
             D=width,
