@@ -1,5 +1,4 @@
-"""Jensen-Shannon divergences in plain numpy, in the form of the paper's released code (METHODS §6, §15): a second
-implementation.
+"""Jensen-Shannon divergences in plain numpy, in the form of the paper's released code: a second implementation.
 
 It loops over heads. For each head it smooths the maps, takes the mean with every other head, and adds up the KL
 divergences of both sides from it, so that every pair is computed twice. It computes in the type of the maps: float32,

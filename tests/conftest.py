@@ -17,20 +17,21 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from headscope.models.model import Model
 
-# Tests run side by side, one a core; results do not depend on the number of threads, time does. `make test` says the
-# same to numpy.
+# Tests run in parallel, one process per core, so each process uses one thread. The number of threads changes only the
+# time, not the results. `make test` sets the same limit for numpy.
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"
-settings.register_profile("any machine", deadline=None)  # how long an example takes says how busy the machine is
+settings.register_profile("any machine", deadline=None)  # an example takes longer on a busy machine
 settings.load_profile("any machine")
-# A job in the background of a script ignores these, and so would what the tests start; then Ctrl-C could not be tried.
+# A background job of a script ignores these signals, and so would the processes that the tests start: Ctrl-C could not
+# be tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of real corpora; without it the tests that need it are skipped, and say so."""
+    """The folder of real corpora. If HEADSCOPE_DATA is not set, the tests that need it are skipped with a message."""
     folder = os.environ.get("HEADSCOPE_DATA")
     if not folder:
         pytest.skip("HEADSCOPE_DATA is not set: real-corpus tests skipped")
@@ -42,7 +43,7 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def mini() -> Model:
-    """The embedded model. All tests share it: a test that changes a model loads its own."""
+    """The embedded model. All tests share it: a test that changes a model loads a separate copy."""
     from helpers.small_models import load_mini
 
     return load_mini()
@@ -58,7 +59,7 @@ def mini_decoder() -> Model:
 
 @pytest.fixture(scope="session")
 def writer() -> Model:
-    """The embedded language model with what it predicts with, shared like `mini`."""
+    """The embedded language model with its prediction head, shared like `mini`."""
     from helpers.small_models import load_writer
 
     return load_writer()
@@ -66,7 +67,7 @@ def writer() -> Model:
 
 @pytest.fixture(scope="session")
 def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a model of two layers of two heads. No test writes to it."""
+    """The folder of a model with two layers of two heads. No test writes to it."""
     from helpers.small_models import save_small
 
     return save_small(tmp_path_factory.mktemp("models") / "small")
@@ -74,7 +75,7 @@ def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_model(small_folder: Path) -> Model:
-    """The model in `small_folder`. All tests share it: a test that changes a model loads its own."""
+    """The model in `small_folder`. All tests share it: a test that changes a model loads a separate copy."""
     from headscope.models.load import load
 
     return load(small_folder)
@@ -82,7 +83,7 @@ def small_model(small_folder: Path) -> Model:
 
 @pytest.fixture
 def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine `processes` has its workers in this process."""
+    """Run the workers of the engine `processes` in this process."""
     from headscope.engine import processes
     from helpers.workers import WorkersHere
 
@@ -91,7 +92,7 @@ def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def _command(*studies: str) -> Callable[[], None]:
-    """The command line with these studies registered, made once: that takes longer than most commands do."""
+    """The command line with these studies registered. It is built once: that takes longer than most commands."""
     from typer.main import get_command
 
     from headscope.cli.main import app
@@ -101,8 +102,8 @@ def _command(*studies: str) -> Callable[[], None]:
 
 @pytest.fixture
 def headscope(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
-    """What calls `headscope` as its script does, without a process of its own, which takes seconds to start: gives
-    the exit code, what was printed, and what was printed as an error.
+    """Return a function that calls `headscope` as its script does, but in this process: a new one takes seconds to
+    start. The function returns the exit code, the standard output and the standard error.
     """
     from headscope.cli import main
     from headscope.studies.registry import REGISTRY

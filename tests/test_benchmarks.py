@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("form", [paper.released, paper.lean])
-def test_divergences_in_the_form_of_the_paper_are_those_of_the_methods(form: Callable[[paper.Maps, int], np.ndarray]) -> None:
-    # METHODS §6, for 128 keys: two one-hot rows that differ 0.692365, a one-hot row and an even one 0.666353, smoothed.
+def test_divergences_in_the_form_of_the_paper_match_values_worked_out_by_hand(form: Callable[[paper.Maps, int], np.ndarray]) -> None:
+    # Smoothed, 128 keys: two different one-hot rows have divergence 0.692365, a one-hot and an even row
+    # 0.666353.
     maps = np.zeros((3, 1, 128))
     maps[0, 0, 3] = maps[1, 0, 70] = 1
     maps[2] = 1 / 128
@@ -38,18 +39,18 @@ def test_divergences_in_the_form_of_the_paper_are_those_of_the_methods(form: Cal
         (Row("f", "x", None, most=1.5, note="no device"), None, "| f | x | skipped | at most 1.5 |  | no device |"),
     ],
 )
-def test_a_row_says_whether_its_bar_is_met(row: Row, met: bool | None, line: str) -> None:
+def test_a_row_reports_whether_its_bound_is_met(row: Row, met: bool | None, line: str) -> None:
     assert row.met is met
     assert table([row]).splitlines()[2] == line
 
 
-def test_ratios_are_medians_of_rounds() -> None:
+def test_a_ratio_is_the_median_over_rounds() -> None:
     times = {"a": [2.0, 30.0, 6.0], "b": [1.0, 10.0, 4.0]}
     assert ratio(times, "a", "b") == 2  # of 2, 3 and 1.5
     assert spread(times, "a", "b") == "1.5 to 3"
 
 
-def test_all_contestants_take_their_turn_in_every_round() -> None:
+def test_every_contestant_runs_once_per_round_in_alternating_order() -> None:
     turns: list[str] = []
     times = interleaved({name: lambda name=name: turns.append(name) for name in "ab"}, 3)  # type: ignore[misc]
     assert "".join(turns) == "ab" + "ab" + "ba" + "ab"
@@ -60,15 +61,15 @@ def test_a_device_with_other_figures_is_refused(monkeypatch: pytest.MonkeyPatch)
     texts = segments(load(device="cpu"), 2)
     assert gpu.agree("mini", texts, "cpu").value == 0
 
-    def other(name: str, dtype: str, device: str) -> Model:
+    def other_model(name: str, dtype: str, device: str) -> Model:
         return load("mini", "cpu", random=None if device == "cpu" else 0)
 
-    monkeypatch.setattr(gpu, "model_of", other)
+    monkeypatch.setattr(gpu, "model_of", other_model)
     with pytest.raises(AssertionError, match=r"mini: positions on elsewhere is \S+ from the CPU's, where 1e-04 is allowed"):
         gpu.agree("mini", texts, "elsewhere")
 
 
-def test_the_gpu_part_needs_neither_pyarrow_nor_numba() -> None:
+def test_the_gpu_benchmarks_need_neither_pyarrow_nor_numba() -> None:
     code = (
         "import sys\n"
         "for name in ('pyarrow', 'numba', 'typer', 'rich', 'matplotlib', 'pandas'): sys.modules[name] = None\n"

@@ -1,4 +1,4 @@
-"""What the documentation says is tried: the README's Python runs, its commands exist, every quantity is explained."""
+"""The documentation: its Python examples run, and every quantity, option, table and command is documented."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headscope.measures import REGISTRY, make
 from headscope.studies.twins.heads import TABLES
 from helpers.pages import FROM_THE_READER, README, ROOT, python_of
 
-COMMON = {"kind", "layer", "head", "quantity", "value", "n"}  # columns that all tables share
+COMMON = {"kind", "layer", "head", "quantity", "value", "n"}  # columns shared by all tables
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert len([line for line in code.splitlines() if line.strip()]) <= 12
 
 
-def test_the_python_that_takes_results_elsewhere_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_export_example_runs_and_returns_the_measured_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("duckdb")
     (code,) = python_of(ROOT / "docs" / "runs.md")
     monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def test_every_quantity_of_distances_is_documented() -> None:
         assert f"`{term}`" in section, term
 
 
-def test_the_python_of_the_page_on_likeness_runs() -> None:
+def test_the_python_of_the_page_on_similar_heads_runs() -> None:
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "alike.md").read_text(encoding="utf-8"), re.DOTALL)
     assert code is not None
     names: dict[str, object] = {"hs": hs}
@@ -83,7 +83,7 @@ def test_the_python_of_the_page_on_likeness_runs() -> None:
 
 
 @pytest.mark.parametrize("verb", ["plot", "alike"])
-def test_options_of_likeness_are_those_of_the_page(verb: str) -> None:
+def test_every_option_named_on_the_page_on_similar_heads_exists(verb: str) -> None:
     text = (ROOT / "docs" / "alike.md").read_text(encoding="utf-8")
     command = next(one for one in app.registered_commands if one.callback is not None and one.callback.__name__ == verb)
     assert command.callback is not None
@@ -94,7 +94,7 @@ def test_options_of_likeness_are_those_of_the_page(verb: str) -> None:
 
 
 def test_twins_are_documented() -> None:
-    """Every option of the verb, every column and every quantity of the tables."""
+    """The section lists every option of the command and every column and quantity of the tables; its methods exist."""
     _, _, section = (ROOT / "docs" / "alike.md").read_text(encoding="utf-8").partition("\n## Twins in another model\n")
     section = section.partition("\n## ")[0]
     command = get_command(app).commands["twins"]  # type: ignore[attr-defined]
@@ -125,7 +125,7 @@ def test_every_column_of_the_best_heads_is_documented() -> None:
 
 
 @pytest.mark.parametrize("name", ["coreference", "pronouns"])
-def test_measures_of_mentions_are_documented(name: str) -> None:
+def test_options_labels_and_tables_of_measures_of_mentions_are_documented(name: str) -> None:
     text = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8")
     _, _, section = text.partition(f"\n## {name}\n")
     measure = make(name)
@@ -137,7 +137,7 @@ def test_measures_of_mentions_are_documented(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "docs" / "api").glob("*.md")))
 def test_the_example_of_an_api_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On six texts, so that it takes a second."""
+    """The example runs on six texts, which takes about a second."""
     (code,) = python_of(ROOT / "docs" / "api" / f"{name}.md")
     monkeypatch.chdir(tmp_path)
     for verb in ("run", "plan"):
@@ -153,7 +153,7 @@ def test_every_command_is_in_the_decision_tree() -> None:
     assert [name for name in verbs if f"`headscope {name} " not in text and f"`headscope {name}`" not in text] == []
 
 
-def test_the_makefile_has_what_the_readme_names() -> None:
+def test_the_makefile_has_every_target_named_in_the_readme() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = set(re.findall(r"(?:`|^ {4})make ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert {"demo", "test", "lint", "bench"} <= named

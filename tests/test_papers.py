@@ -1,4 +1,4 @@
-"""The page of all figures, tables and remarks of the papers: up to date, and every command of it runs."""
+"""The page of all figures, tables and remarks of the papers: it is up to date, and each of its commands runs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def papers() -> ModuleType:
     return module
 
 
-def test_the_page_is_made_of_the_list(papers: ModuleType) -> None:
-    given = papers.listed()
-    assert papers.PAGE.read_text(encoding="utf-8") == papers.page(given), "run docs/tools/papers.py"
-    pictures = {row["thumbnail"] for row in papers.rows(given) if "thumbnail" in row}
+def test_the_page_and_its_thumbnails_match_the_list(papers: ModuleType) -> None:
+    listing = papers.listed()
+    assert papers.PAGE.read_text(encoding="utf-8") == papers.page(listing), "run docs/tools/papers.py"
+    pictures = {row["thumbnail"] for row in papers.rows(listing) if "thumbnail" in row}
     assert {path.stem for path in papers.IMG.glob("*.png")} == pictures
     sizes = [path.stat().st_size for path in papers.IMG.glob("*.png")]
     assert max(sizes) < 30_000
@@ -38,28 +38,28 @@ def test_the_page_is_made_of_the_list(papers: ModuleType) -> None:
 
 
 def test_every_command_of_the_page_runs(papers: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each on small settings, and each folder made once."""
-    given = papers.listed()
+    """Each command runs on small settings. Each folder is created once."""
+    listing = papers.listed()
     monkeypatch.setattr(prune, "speed_table", partial(prune.speed_table, batches=(1,), rounds=1))
 
-    def invoke(command: str, more: str = "") -> None:
-        arguments = papers.placed(command.replace("keyphrases.jsonl", "sampler"), tmp_path, given)
-        done = CliRunner().invoke(app, [*arguments, *shlex.split(more)], catch_exceptions=False)
+    def invoke(command: str, extra: str = "") -> None:
+        arguments = papers.placed(command.replace("keyphrases.jsonl", "sampler"), tmp_path, listing)
+        done = CliRunner().invoke(app, [*arguments, *shlex.split(extra)], catch_exceptions=False)
         assert done.exit_code == 0, (command, done.output)
 
     def make(name: str) -> None:
-        folder = given["folders"][name]
-        for needed in papers.folders_in(folder["command"], given):
+        folder = listing["folders"][name]
+        for needed in papers.folders_in(folder["command"], listing):
             if needed != name and not (tmp_path / needed).exists():
                 make(needed)
         invoke(folder["command"], folder["small"])
 
-    for row in papers.rows(given):
-        for name in papers.folders_in(row["command"], given):
+    for row in papers.rows(listing):
+        for name in papers.folders_in(row["command"], listing):
             if not (tmp_path / name).exists():
                 make(name)
-        if row["command"] not in {folder["command"] for folder in given["folders"].values()}:
+        if row["command"] not in {folder["command"] for folder in listing["folders"].values()}:
             invoke(row["command"])
         if "-o " in row["command"]:
             assert (tmp_path / row["command"].rpartition("-o ")[2]).stat().st_size > 500
-    assert [name for name in given["folders"] if not (tmp_path / name).exists()] == []
+    assert [name for name in listing["folders"] if not (tmp_path / name).exists()] == []

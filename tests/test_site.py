@@ -1,5 +1,5 @@
-"""The documentation site: every page in its nav once, every link and anchor leads somewhere, nothing is loaded from
-elsewhere.
+"""The documentation site: every page is in the nav once, every link and anchor has a target, and nothing is loaded from
+other hosts.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import headscope as hs
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted(path for path in DOCS.rglob("*.md") if DOCS / "sampler" not in path.parents)  # docs/sampler is no part of the site
+PAGES = sorted(path for path in DOCS.rglob("*.md") if DOCS / "sampler" not in path.parents)  # docs/sampler is not part of the site
 FENCED = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-MADE = {DOCS / "try" / "report.html", DOCS / "try" / "sentences.html"}  # by docs/tools/try_it.py, before a build
+GENERATED = {DOCS / "try" / "report.html", DOCS / "try" / "sentences.html"}  # written by docs/tools/try_it.py before a build
 LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
 
 def prose(path: Path) -> str:
-    """A page without its code."""
+    """The text of a page without its code."""
     return FENCED.sub("", path.read_text(encoding="utf-8"))
 
 
 def anchors(path: Path) -> set[str]:
-    """The anchors of a page's headings, as Python-Markdown makes them."""
+    """The anchors of the headings of a page, in the form of Python-Markdown."""
     found: Counter[str] = Counter()
     names = set()
     for heading in re.findall(r"^#{1,6} +(.+?)\s*$", re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S), re.M):
@@ -42,11 +42,11 @@ def anchors(path: Path) -> set[str]:
     return names
 
 
-def named(nav: Any) -> list[str]:
-    """The pages that a nav names."""
+def pages_of(nav: Any) -> list[str]:
+    """The pages listed in a nav."""
     if isinstance(nav, str):
         return [nav]
-    return [page for part in (nav.values() if isinstance(nav, dict) else nav) for page in named(part)]
+    return [page for part in (nav.values() if isinstance(nav, dict) else nav) for page in pages_of(part)]
 
 
 @pytest.fixture(scope="module")
@@ -56,36 +56,36 @@ def config() -> dict[str, Any]:
 
 
 def test_every_page_is_in_the_nav_once(config: dict[str, Any]) -> None:
-    assert sorted(named(config["nav"])) == sorted(path.relative_to(DOCS).as_posix() for path in PAGES)
+    assert sorted(pages_of(config["nav"])) == sorted(path.relative_to(DOCS).as_posix() for path in PAGES)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_links_and_anchors_lead_somewhere(page: Path) -> None:
+def test_every_link_and_anchor_has_a_target(page: Path) -> None:
     for link in LINK.findall(prose(page)):
         if re.match(r"[a-z]+:", link):
             continue
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
-        assert target.is_file() or target in MADE, f"{page.name} links to {link}"
+        assert target.is_file() or target in GENERATED, f"{page.name} links to {link}"
         if page.is_relative_to(DOCS):
             assert target.is_relative_to(DOCS), f"{link} is not part of the site"
         if anchor and target.suffix == ".md":
-            assert anchor in anchors(target), f"{page.name} links to {link}; {target.name} has {sorted(anchors(target))}"
+            assert anchor in anchors(target), f"{page.name} links to {link}; the anchors of {target.name} are {sorted(anchors(target))}"
 
 
-def test_the_check_of_links_sees_what_is_broken(tmp_path: Path) -> None:
+def test_anchors_and_links_in_code_are_ignored(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# One `two` three\n\n## One two three\n\n```\n# no heading\n[no](link)\n```\n\n[a](b.md#c), ![d](e.svg), `[f](g)`\n")
     assert anchors(page) == {"one-two-three", "one-two-three_1"}
     assert LINK.findall(prose(page)) == ["b.md#c", "e.svg"]
 
 
-def test_every_picture_is_shown_somewhere() -> None:
+def test_every_picture_is_shown_on_a_page() -> None:
     shown = {link.rpartition("/")[2] for page in (ROOT / "README.md", *PAGES) for link in LINK.findall(prose(page))}
     assert {path.name for path in (DOCS / "img").rglob("*.*")} <= shown
 
 
-def test_everything_public_is_in_the_reference() -> None:
+def test_every_public_name_is_in_the_reference_and_has_an_example() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md"))
     for name in hs.__all__:
         assert f"\n::: headscope.{name}\n" in text, name
@@ -93,8 +93,10 @@ def test_everything_public_is_in_the_reference() -> None:
         assert ">>> " in (getattr(hs, name).__doc__ or ""), f"{name} has no example"
 
 
-def test_the_site_asks_for_nothing_from_elsewhere(config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make docs` looks at the built pages with this check."""
+def test_remote_resources_are_disabled_in_the_config_and_found_by_the_check(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make docs` runs this check on the built pages."""
     monkeypatch.syspath_prepend(str(DOCS / "tools"))
     check = import_module("check")
     assert config["theme"]["font"] is False
@@ -107,20 +109,22 @@ def test_the_site_asks_for_nothing_from_elsewhere(config: dict[str, Any], tmp_pa
     del sys.modules["check"]
 
 
-def test_the_pages_to_try_are_made_of_twenty_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_pages_have_twenty_sentences_and_name_packages_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(DOCS / "tools")
     tool = import_module("try_it")
-    assert set(tool.PAGES.values()) == MADE
-    assert len({sentence.text for sentence in tool.SENTENCES}) == 20, "as the headings say"
+    assert set(tool.PAGES.values()) == GENERATED
+    assert len({sentence.text for sentence in tool.SENTENCES}) == 20, "the headings state this number"
     assert {path.parent.name for path in (ROOT / "src" / "headscope").glob("*/__init__.py")} | {"recipes"} >= tool.WITHOUT
     packages = {path.name for path in (ROOT / "src" / "headscope").iterdir()}
-    assert {"measures", "engine", "models", "stats", "results", "gallery"} <= packages - tool.WITHOUT, "a change there makes another run"
+    assert {"measures", "engine", "models", "stats", "results", "gallery"} <= packages - tool.WITHOUT, (
+        "a change in these packages makes a new run necessary"
+    )
 
 
-def test_the_picture_of_the_architecture_is_that_of_the_import_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_diagram_of_the_architecture_matches_the_import_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(DOCS / "tools")
     tool = import_module("architecture")
     assert tool.PICTURE.read_text(encoding="utf-8") == tool.picture(), "run python docs/tools/architecture.py"
     drawn = {package for layer in tool.layers() for package in layer}
     packages = {path.parent.name for path in (ROOT / "src" / "headscope").glob("*/__init__.py")}
-    assert drawn == packages, "every package has its place in the contract"
+    assert drawn == packages, "every package is in the contract"

@@ -1,5 +1,5 @@
-"""The tour and the exercises: their commands exist, their Python runs, their numbers are those of the embedded model
-and corpus.
+"""The tour and the exercises: their commands exist, their Python runs, and their numbers match a run of the embedded
+model on the embedded corpus.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def program() -> Any:
 
 
 def parse(command: str) -> None:
-    """Read a command line as the program would, without doing anything."""
+    """Parse a command line as the program does, without running the command."""
     args, group, context = shlex.split(command)[1:], program(), None
     name: str | None = "headscope"
     while True:
@@ -43,19 +43,19 @@ def test_commands_of_the_documentation_exist(page: Path) -> None:
     for command in commands(page):
         try:
             parse(command)
-        except Exception as error:  # a command may be named without all that it needs
+        except Exception as error:  # a page may name a command without its required arguments
             if type(error).__name__ not in ("MissingParameter", "NoArgsIsHelpError"):
                 raise AssertionError(f"{command}: {error}") from error
 
 
-def test_a_command_that_does_not_exist_is_noticed() -> None:
+def test_invalid_command_lines_are_detected() -> None:
     parse("headscope probe edge --tasks pos --out EDGE")
     for wrong in ("runn --out RUN", "run --outt RUN", "probe edgy --out P", "show RUN x --limit many"):
         with pytest.raises(Exception, match=r"[Nn]o such|[Ii]nvalid|integer"):
             parse(f"headscope {wrong}")
 
 
-def test_a_command_may_go_on_in_the_next_line(tmp_path: Path) -> None:
+def test_a_command_that_continues_on_the_next_line_is_read_as_one(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("    headscope run --limit 2 \\\n        --out RUN    # a run\n    headscope show RUN\n", encoding="utf-8")
     assert commands(page) == ["headscope run --limit 2 --out RUN", "headscope show RUN"]
@@ -71,11 +71,11 @@ def best(syntax: hs.Run) -> dict[str, dict[str, Any]]:
     return {row["label"]: row for row in syntax.results["relations_best"]}
 
 
-def test_the_best_heads_of_the_tour(best: dict[str, dict[str, Any]]) -> None:
+def test_the_best_heads_of_the_tour_match_the_run(best: dict[str, dict[str, Any]]) -> None:
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
-    number, either = r"(-?0\.\d+)", r"(\S+(?: \| \S+)?)"
-    shares = rf"{number} \[.*?\] +{either} +{number} \[.*?\] +{number} \[.*?\] +{number} +{number} ± {number}$"
-    pattern = rf"^ ([a-z]+) +(\d+) \((\d+)\*\) +{either} +{shares}"
+    number, one_or_two_heads = r"(-?0\.\d+)", r"(\S+(?: \| \S+)?)"
+    shares = rf"{number} \[.*?\] +{one_or_two_heads} +{number} \[.*?\] +{number} \[.*?\] +{number} +{number} ± {number}$"
+    pattern = rf"^ ([a-z]+) +(\d+) \((\d+)\*\) +{one_or_two_heads} +{shares}"
     rows = re.findall(pattern, text, re.MULTILINE)
     assert len(rows) == 6
     for label, n, documents, heads, *numbers in rows:
@@ -86,7 +86,7 @@ def test_the_best_heads_of_the_tour(best: dict[str, dict[str, Any]]) -> None:
         assert [numbers[0], *numbers[2:]] == expected, label
 
 
-def test_the_language_model_of_the_tour(mini_decoder: Model) -> None:
+def test_the_numbers_on_the_language_model_of_the_tour_match_a_run(mini_decoder: Model) -> None:
     run = hs.run(mini_decoder, "sampler", ["relations", "tokens", "positions"], replicates=0, gallery=0)
     text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8").partition("## A language model")[2]
 
@@ -94,14 +94,17 @@ def test_the_language_model_of_the_tour(mini_decoder: Model) -> None:
         row = next(iter(run[measure].table.where(quantity=quantity).sort("value", descending=True)))
         return f"{row['layer']}-{row['head']}", f"{row['value']:.2f}".removeprefix("0")
 
-    (looking_back, previous), (resting, first) = top("positions", "previous"), top("tokens", "to_cls")
-    assert f"Head {looking_back} gives {previous} of its attention to the previous token, head {resting} {first} to the first token" in text
+    (previous_head, previous), (first_token_head, first) = top("positions", "previous"), top("tokens", "to_cls")
+    assert (
+        f"Head {previous_head} gives {previous} of its attention to the previous token, head {first_token_head} {first} to the first token"
+        in text
+    )
     (row,) = run.results["relations_best"].where(label="obj")
     assert f"{row['heads']} picks the verb of {100 * row['value']:.0f} %" in text
     assert f"right for {100 * row['baseline']:.0f} %" in text
 
 
-def test_the_best_heads_of_the_exercises(best: dict[str, dict[str, Any]]) -> None:
+def test_the_best_heads_of_the_exercises_match_the_run(best: dict[str, dict[str, Any]]) -> None:
     text = (ROOT / "docs" / "teachers.md").read_text(encoding="utf-8")
     rows = re.findall(
         r"^\| `([\w:]+)` \| (\d+) \| ([\d, -]+) \| ([\d.]+)(?: \[.*?\])? \| (?:\S+ )?([\d.]*) ?\| ([\d.]*) ?\| ([\d.]+) \|",
@@ -114,12 +117,12 @@ def test_the_best_heads_of_the_exercises(best: dict[str, dict[str, Any]]) -> Non
         assert (str(row["n"]), row["heads"].replace(" | ", ", ")) == (n, heads)
         for number, name in zip(numbers, ("value", "baseline", "lift", "in_sample"), strict=True):
             assert number in ("", f"{row[name]:.2f}".removeprefix("0")), (label, name)
-    for few, said in ((False, 0.01), (True, 0.05)):
+    for few, stated in ((False, 0.01), (True, 0.05)):
         bias = [row["in_sample"] - row["value"] for row in best.values() if (row["n"] < 100) == few]
-        assert round(sum(bias) / len(bias), 2) == said
+        assert round(sum(bias) / len(bias), 2) == stated
 
 
-def test_the_surface_patterns_of_the_exercises(syntax: hs.Run) -> None:
+def test_the_surface_patterns_of_the_exercises_match_the_run(syntax: hs.Run) -> None:
     def above_half(measure: str, quantity: str) -> list[str]:
         rows = syntax[measure].table.where(quantity=quantity).sort("value", descending=True)
         return [f"{row['layer']}-{row['head']}" for row in rows if row["value"] > 0.5]
@@ -133,7 +136,7 @@ def test_the_surface_patterns_of_the_exercises(syntax: hs.Run) -> None:
     assert " ".join(f"{value:.2f}".removeprefix("0") for value in layers) in text
 
 
-def test_the_latex_of_the_page_on_runs(syntax: hs.Run) -> None:
+def test_the_latex_of_the_page_on_runs_matches_the_run(syntax: hs.Run) -> None:
     text = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
     rows = re.findall(r"^encoder & (\d+) & (\d+) & to\\_sep & ([\d.]+) .* & (\d+) & (\d+) & ([\d.]+) \\\\$", text, re.MULTILINE)
     highest = syntax["tokens"].table.where(quantity="to_sep").sort("value", descending=True).head(3)
@@ -143,7 +146,7 @@ def test_the_latex_of_the_page_on_runs(syntax: hs.Run) -> None:
     assert f"layer {means.index(max(means)) + 1} has the highest mean, {max(means):.2f}" in text
 
 
-def test_the_python_of_the_tour_runs(syntax: hs.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_the_tour_runs_and_returns_the_stated_heads(syntax: hs.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = python_of(ROOT / "docs" / "tour.md")[0]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hs, "run", lambda *given: syntax, raising=False)  # run once for all tests of this file

@@ -1,4 +1,4 @@
-"""The word list of the documentation: a phrase of the list is found where it stands, and plain English is not."""
+"""The word list of the documentation: its phrases are found, and plain English is accepted."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def test_a_phrase_of_the_list_is_found(words: ModuleType, text: str, phrase: str
         "The speed is said to be the same.",
     ],
 )
-def test_plain_english_is_not(words: ModuleType, text: str) -> None:
+def test_plain_english_is_accepted(words: ModuleType, text: str) -> None:
     assert list(words.hits(text)) == []
 
 
-def test_every_hit_is_one_line_with_its_place_and_code_is_left_alone(words: ModuleType, tmp_path: Path) -> None:
+def test_each_hit_is_reported_in_one_line_with_its_place_and_code_is_ignored(words: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("# A page\n\n    passed over: 3\n\n```\npassed over\n```\n\nNot `passed over`, but drawn\nby lot.\n")
     (tmp_path / "code.py").write_text('"""One row per head."""\nFOUND = "3 files passed over"\n')
     lines = words.check(tmp_path, ("*.md", "*.py"))
     assert lines == ["code.py:2: 'passed over'. Write: skipped", "page.md:10: 'by lot'. Write: at random"]
 
 
-def test_the_checked_texts_exist(words: ModuleType) -> None:
+def test_every_pattern_of_checked_files_matches_a_file(words: ModuleType) -> None:
     for name in words.CHECKED:
         assert list(words.ROOT.glob(name)), name

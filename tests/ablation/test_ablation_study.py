@@ -1,4 +1,4 @@
-"""A study of ablation: from a model and a corpus to tables, against plain loops."""
+"""A study of ablation from a model and a corpus to its tables, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def texts_of(model: Model) -> list[Encoded]:
 
 
 def plain(model: Model, texts: list[Encoded], heads: list[HeadId]) -> tuple[float, float]:
-    """Loss a prediction and accuracy without some heads: one text at a time, the whole model, nothing kept."""
+    """Loss per prediction and accuracy without some heads: the whole model on one text at a time, without a cache."""
     losses, right = [], []
     assert model.whole is not None
     for text in texts:
@@ -69,7 +69,7 @@ def plain(model: Model, texts: list[Encoded], heads: list[HeadId]) -> tuple[floa
     return float(np.mean(losses)), float(np.mean(right))
 
 
-def test_every_head_layer_and_single_head_by_a_plain_loop(predicting_model: Model) -> None:
+def test_scores_without_heads_without_layers_and_with_one_head_equal_a_plain_loop(predicting_model: Model) -> None:
     texts = texts_of(predicting_model)
     found = execute(
         "ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "all_but_one", "layers"]}, model=predicting_model, corpus=MANY
@@ -90,16 +90,16 @@ def test_every_head_layer_and_single_head_by_a_plain_loop(predicting_model: Mode
         assert row["score"] == pytest.approx(min(each), rel=1e-5)
 
 
-def test_heads_that_share_a_key_and_value_go_together() -> None:
+def test_heads_that_share_a_key_and_value_are_pruned_together() -> None:
     alone = HeadLayout((Site("encoder", 0, 3, 3, ""), Site("encoder", 1, 2, 2, "")))
     assert whole_groups([4, 2, 0, 1, 3], alone, 3) == [4, 2, 0]
     pairs = HeadLayout((Site("decoder", 0, 4, 2, ""), Site("decoder", 1, 2, 1, "")))
-    order = [4, 0, 2, 3, 5, 1]  # mean places: 0 and 1 at 3, 2 and 3 at 2.5, 4 and 5 at 2
+    order = [4, 0, 2, 3, 5, 1]  # mean places in the order: 3 of heads 0 and 1, 2.5 of heads 2 and 3, 2 of heads 4 and 5
     assert whole_groups(order, pairs, 5) == [4, 5, 2, 3]
     assert whole_groups(order, pairs, 1) == []
 
 
-def test_the_loss_of_a_trained_decoder_is_that_of_transformers() -> None:
+def test_the_loss_of_a_trained_decoder_equals_that_of_transformers() -> None:
     first = next(iter(read("sampler")))
     corpus = Corpus.of([Document(first.id, first.sentences[:3])])
     found = hs.ablate("mini-decoder", corpus, parts=["layers"], replicates=0).results
@@ -110,11 +110,11 @@ def test_the_loss_of_a_trained_decoder_is_that_of_transformers() -> None:
         losses = [float(whole(each, labels=each).loss) * (each.shape[1] - 1) for each in ids]
     expected = sum(losses) / sum(each.shape[1] - 1 for each in ids)
     assert found["summary"]["value"][0] == pytest.approx(expected, rel=1e-5)
-    assert 3 < expected < 6, "it has learnt: even guessing has a loss of 9.01"
+    assert 3 < expected < 6, "the model is trained: a uniform guess has a loss of 9.01"
     assert max(found["ablation_layers"]["difference"]) > 0.1
 
 
-def test_all_but_one_chosen_on_the_other_half(predicting_model: Model) -> None:
+def test_the_head_that_is_kept_is_chosen_on_the_other_half_of_the_documents(predicting_model: Model) -> None:
     texts = texts_of(predicting_model)
     found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["all_but_one"]}, model=predicting_model, corpus=MANY)
     ids = predicting_model.layout.ids()[predicting_model.layout.slice(0)]
@@ -132,7 +132,7 @@ def test_all_but_one_chosen_on_the_other_half(predicting_model: Model) -> None:
     assert row["chosen"] == " ".join(dict.fromkeys(str(head.head + 1) for head in best))
 
 
-def test_pruning_tries_an_order_on_documents_it_was_not_found_on(predicting_model: Model) -> None:
+def test_pruning_orders_are_scored_on_documents_they_were_not_chosen_on(predicting_model: Model) -> None:
     texts = texts_of(predicting_model)
     found = execute("ablation", {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"]}, model=predicting_model, corpus=MANY)
     first, second = ([text for text in texts if group_of(text.document, 2) == fold] for fold in (0, 1))
@@ -149,8 +149,8 @@ def test_pruning_tries_an_order_on_documents_it_was_not_found_on(predicting_mode
     assert rows[-1]["score"] == pytest.approx(next(iter(found["pruning"].where(order="random 1", heads=12)))["score"])
 
 
-def test_pruning_from_the_other_end(predicting_model: Model) -> None:
-    """Without the heads that matter most: what is left of one order is gone in the other."""
+def test_most_first_prunes_the_heads_with_the_largest_effect_first(predicting_model: Model) -> None:
+    """The heads whose removal changes the loss most are pruned first: the reverse of the usual order."""
     settings = {**SETTINGS, "score": "loss", "parts": ["heads", "pruning"], "most_first": True, "orders": 0}
     found = execute("ablation", settings, model=predicting_model, corpus=MANY)
     assert list(dict.fromkeys(found["pruning"]["order"])) == ["importance", "drop", "importance, most first", "drop, most first"]
@@ -166,7 +166,7 @@ def test_pruning_from_the_other_end(predicting_model: Model) -> None:
     assert whole[0] == pytest.approx(whole[1])
 
 
-def test_accuracy_of_a_classifier(tmp_path: Path) -> None:
+def test_the_accuracy_of_a_classifier_equals_a_plain_loop(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert classes")
     texts = texts_of(model)
     found = execute("ablation", {**SETTINGS, "parts": ["heads", "importance"]}, model=model, corpus=MANY)
@@ -180,8 +180,8 @@ def test_accuracy_of_a_classifier(tmp_path: Path) -> None:
     assert set(found["importance_foretells"]["method"]) == {"pearson", "spearman"}
 
 
-def found_and_true(model: Model, text: Encoded, heads: list[HeadId]) -> tuple[list[str], list[str]]:
-    """The tags of a text's words without some heads, and the true ones."""
+def predicted_and_true_tags(model: Model, text: Encoded, heads: list[HeadId]) -> tuple[list[str], list[str]]:
+    """The predicted tags of a text's words without some heads, and the true tags."""
     assert model.whole is not None
     places = [text.word_of.index(word) for word in range(len(text.words))]
     with torch.no_grad(), gated(model, gates_without(model, heads)):
@@ -190,13 +190,13 @@ def found_and_true(model: Model, text: Encoded, heads: list[HeadId]) -> tuple[li
 
 
 @pytest.mark.parametrize("level", ["token", "span"])
-def test_keyphrases_of_a_tagger(tmp_path: Path, level: Any) -> None:
-    """F1 of words and of phrases, from the tags that each model gives, one text at a time."""
+def test_the_f1_of_a_keyphrase_tagger_equals_a_plain_loop(tmp_path: Path, level: Any) -> None:
+    """F1 of words and of phrases, from the tags that the model predicts for one text at a time."""
     model = loaded(tmp_path, "bert tags")
     assert model.tagging == "keyphrases"
     texts = texts_of(model)
     assert model.whole is not None
-    with torch.no_grad():  # so that no tag is more frequent than the others
+    with torch.no_grad():  # so that no tag is predicted more often than the others
         model.whole.classifier.bias -= model.whole(**model.inputs(texts)).logits.mean((0, 1))
     assert len(texts) == len(list(MANY))
     score = KeyphraseF1(level)
@@ -205,7 +205,7 @@ def test_keyphrases_of_a_tagger(tmp_path: Path, level: Any) -> None:
     assert (found.manifest["settings"]["tags"], found.manifest["settings"]["unit"]) == ("keyphrases", "document")
     seen = set()
     for row, head in zip(found["ablation"], model.layout.ids(), strict=True):
-        pairs = [found_and_true(model, text, [head]) for text in texts]
+        pairs = [predicted_and_true_tags(model, text, [head]) for text in texts]
         assert row["score"] == pytest.approx(float(score.of(score.statistics(*zip(*pairs, strict=True)))))
         seen.add(row["score"])
     assert len(seen) > 1
@@ -213,10 +213,10 @@ def test_keyphrases_of_a_tagger(tmp_path: Path, level: Any) -> None:
     assert len(found["importance"]) == 12
 
 
-def test_a_tagger_that_finds_nothing_has_nothing_to_lose(tmp_path: Path) -> None:
+def test_a_tagger_that_finds_nothing_gets_a_warning_and_no_findings(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert tags")
     assert model.whole is not None
-    with torch.no_grad():  # so that every word is outside
+    with torch.no_grad():  # so that every word is tagged O
         model.whole.classifier.bias[model.classes["O"]] += 100
     found = execute("ablation", {"parts": ["heads", "pruning"], "replicates": 0, "orders": 0, "steps": 2}, model=model, corpus=MANY)
     (warning,) = found.manifest["warnings"][-1:]
@@ -230,8 +230,8 @@ def test_a_tagger_that_finds_nothing_has_nothing_to_lose(tmp_path: Path) -> None
     assert len(found["ablation"]) == 12
 
 
-def test_the_score_of_an_answer_that_does_not_depend_on_the_text(tmp_path: Path) -> None:
-    """Four texts, three of them of the second class: one answer to all is right in three."""
+def test_the_constant_baseline_of_each_score_by_hand(tmp_path: Path) -> None:
+    """Three of four texts have the second class: the same answer for all texts is right for three."""
     model = loaded(tmp_path, "bert classes")
     assert model.classes == {"bad": 0, "fair": 1, "good": 2}
     table = np.zeros((4, len(columns_of(model))))
@@ -257,7 +257,7 @@ def test_the_score_of_an_answer_that_does_not_depend_on_the_text(tmp_path: Path)
     assert constant_baseline(Function(lambda _: 0.0, columns_of(guessing), OWN), pieces, guessing) is None
 
 
-def test_taggers_need_tags(tmp_path: Path) -> None:
+def test_a_tagger_needs_a_corpus_with_its_tags(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert tags")
     bare = Corpus.of([replace(document, keyphrases=()) for document in CORPUS])
     with pytest.raises(RunError, match="tags words by keyphrases, and sampler has no keyphrases"):
@@ -270,8 +270,8 @@ def test_taggers_need_tags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_importance_over_batches_is_that_of_texts_in_their_order(predicting_model: Model, size: int) -> None:
-    """Sums of gradients over so many texts in the order of the corpus, whatever is worked out together."""
+def test_importance_over_batches_sums_gradients_of_texts_in_corpus_order(predicting_model: Model, size: int) -> None:
+    """Gradients are summed over `size` texts in the order of the corpus; `batch_tokens` does not change the sums."""
     settings = {**SETTINGS, "parts": ["importance"], "abs_over": "batch", "batch_texts": size, "normalise": "none"}
     texts = texts_of(predicting_model)
     slopes = importance(predicting_model, texts, share=0.4).slopes
@@ -281,10 +281,8 @@ def test_importance_over_batches_is_that_of_texts_in_their_order(predicting_mode
         np.testing.assert_allclose(found["importance"]["importance"], sum(sums) / len(texts), rtol=1e-4, atol=1e-6)
 
 
-def test_a_score_of_ones_own(tmp_path: Path) -> None:
-    """The share of texts of which all is right is no mean over predictions; and accuracy, written by hand, is
-    accuracy.
-    """
+def test_a_user_defined_score_is_used_but_cannot_be_rerun(tmp_path: Path) -> None:
+    """A function that computes accuracy gives the same scores as the built-in accuracy."""
     model = loaded(tmp_path, "bert classes")
 
     def right(table: np.ndarray) -> float:
@@ -293,8 +291,8 @@ def test_a_score_of_ones_own(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"parts": ["heads", "layers"], "replicates": 20}
     own = hs.ablate(model, MANY, score=right, **settings)
     with pytest.warns(HeadscopeWarning, match="accuracy of the whole model is 0.2000, no better than the answer 'fair' to every text"):
-        plainly = hs.ablate(model, MANY, **settings)
-    assert own["ablation"]["score"] == pytest.approx(plainly["ablation"]["score"])
+        built_in = hs.ablate(model, MANY, **settings)
+    assert own["ablation"]["score"] == pytest.approx(built_in["ablation"]["score"])
     assert own["ablation"]["test"][0] == "bootstrap"
     with pytest.raises(RunError, match="Give both"):
         hs.ablate(model, MANY, score="own", **settings)
@@ -302,12 +300,12 @@ def test_a_score_of_ones_own(tmp_path: Path) -> None:
         hs.ablate(model, MANY, score="accuracy", function=right, **settings)
     with pytest.raises(RunError, match=r"scored by your own function, which is not saved. Call headscope.ablate"):
         REGISTRY["ablation"].refuse_rerun(own.results)
-    REGISTRY["ablation"].refuse_rerun(plainly.results)
+    REGISTRY["ablation"].refuse_rerun(built_in.results)
 
 
 @pytest.mark.parametrize("score", ["loss", "masked_accuracy"])
-def test_differences_with_their_replicates(tmp_path: Path, score: str) -> None:
-    """Where documents are drawn again, as the intervals of the tables have it."""
+def test_replicates_of_differences_agree_with_the_tables(tmp_path: Path, score: str) -> None:
+    """Their values are the differences of the tables, and their bounds are the intervals."""
     model = loaded(tmp_path, "bert")
     found = execute("ablation", {**SETTINGS, "score": score, "parts": ["heads", "layers"]}, model=model, corpus=MANY)
     replicates = REGISTRY["ablation"].replicates(found)
@@ -322,7 +320,7 @@ def test_differences_with_their_replicates(tmp_path: Path, score: str) -> None:
     assert REGISTRY["ablation"].replicates(without) == {}
 
 
-def test_batches_and_mean_replacement(tmp_path: Path) -> None:
+def test_mean_replacement_differs_from_zeros_and_batches_do_not_change_it(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     spec = {**SETTINGS, "parts": ["heads"], "how": "mean"}
     one, other = (execute("ablation", {**spec, "batch_tokens": size}, model=model, corpus=MANY) for size in (12, 2000))
@@ -331,8 +329,8 @@ def test_batches_and_mean_replacement(tmp_path: Path) -> None:
     assert not np.allclose(zero["ablation"]["score"], one["ablation"]["score"], rtol=1e-4)
 
 
-def test_translations(tmp_path: Path) -> None:
-    """A random model translates badly, but not equally badly without each of its heads."""
+def test_translations_are_scored_without_each_head(tmp_path: Path) -> None:
+    """A random model translates badly, but the removal of a head changes the score."""
     pytest.importorskip("sacrebleu")
     model = loaded(tmp_path, "bart")
     pairs = tmp_path / "pairs.jsonl"
@@ -346,7 +344,7 @@ def test_translations(tmp_path: Path) -> None:
         execute("ablation", {"score": "bleu", "max_length": 32}, model=model, corpus=MANY)
 
 
-def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
+def test_invalid_scores_corpora_and_settings_are_refused(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     for settings, message in (
         ({"score": "accuracy"}, "cannot be scored by accuracy. Use one of loss, masked_accuracy, perplexity"),

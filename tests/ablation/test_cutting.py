@@ -1,4 +1,4 @@
-"""Heads weighed and cut out for good, from the command line on."""
+"""Heads are ordered and permanently removed from a model, in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from headscope.studies.registry import REGISTRY
 from helpers.predicting import CORPUS, loaded, saved
 
 
-def test_shares_and_the_least_by_hand() -> None:
+def test_shares_are_parsed_and_heads_are_ordered_by_hand() -> None:
     assert [parse_share(text) for text in ("60%", "0.6", "1", "0%")] == [0.6, 0.6, 1.0, 0.0]
     for text in ("many", "140%", "-1", "7"):
         with pytest.raises(RunError, match="Write"):
             parse_share(text)
     assert ascending(np.array([3.0, 1.0, np.nan, 1.0, 2.0])) == [1, 3, 4, 0, 2]
     assert removed_heads(5, 0.6) == 2
-    assert removed_heads(10, 0.65) == 3  # seven of ten are kept: more than asked for rather than fewer
+    assert removed_heads(10, 0.65) == 3  # 6.5 heads are rounded up: seven of ten are kept
     assert removed_heads(10, 1.0) == 0
 
 
-def test_sizes_and_speeds(tmp_path: Path) -> None:
+def test_tables_of_size_and_speed_compare_the_whole_and_the_pruned_model(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     smaller = prune(model, model.layout.ids()[:6])
     table = size_table(model, smaller)
     assert table["heads"] == [12, 6]
     weights, width, features = table["weights"], 6, 24
-    assert weights[0] - weights[1] == 6 * (4 * width * features + 3 * width)  # of a head: four matrices and three biases
+    assert weights[0] - weights[1] == 6 * (4 * width * features + 3 * width)  # per head: four matrices and three biases
     texts = list(Encoder(model.tokenizer).texts(CORPUS, Tally()))
     timed = speed_table(model, smaller, texts, (1, 3), rounds=1)
     assert timed["batch"] == [1, 3]
@@ -49,7 +49,7 @@ def test_sizes_and_speeds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["importance", "drop", "random"])
-def test_a_smaller_model_from_the_command_line(tmp_path: Path, by: str) -> None:
+def test_the_prune_command_saves_a_smaller_model_or_one_with_zeros(tmp_path: Path, by: str) -> None:
     model = saved(tmp_path, "bert classes")
     table = tmp_path / "texts.tsv"
     lines = [f"{document.sentences[0].text}\t{document.label}" for document in CORPUS] * 4
@@ -70,7 +70,7 @@ def test_a_smaller_model_from_the_command_line(tmp_path: Path, by: str) -> None:
         CliRunner().invoke(app, options, catch_exceptions=False)
 
 
-def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
+def test_heads_are_pruned_in_the_order_of_a_quantity_of_a_run(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     folder = tmp_path / "run"
     run = hs.run(model, CORPUS, ["entropy", "tokens"], folder, replicates=0, gallery=0)
@@ -81,7 +81,7 @@ def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
     assert list(dict.fromkeys(study["pruning"]["order"])) == ["importance", "importance, re-estimated", "entropy", "-entropy"]
     assert study["pruning"].where(order="entropy", heads=6)["score"] != study["pruning"].where(order="-entropy", heads=6)["score"]
     ends = [row["score"] for row in study["pruning"] if row["heads"] == 12]
-    assert ends == pytest.approx([ends[0]] * 4), "in whatever order, in the end all are gone"
+    assert ends == pytest.approx([ends[0]] * 4), "without any head, all orders have the same score"
     with pytest.raises(RunError, match="run and by go together"):
         REGISTRY["ablation"].make({"by": ["entropy"]})
     with pytest.raises(RunError, match="for heads that this model does not have"):
@@ -91,14 +91,14 @@ def test_heads_by_a_quantity_of_a_run(tmp_path: Path) -> None:
     assert "cannot be ordered by 'size'" in str(done.exception)
 
 
-def test_the_same_heads_on_two_tasks(tmp_path: Path) -> None:
+def test_effects_of_heads_on_two_tasks_are_correlated_and_drawn(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     assert model.whole is not None
-    asked = [ask(model, [text], 0.4, "0/0").labels for text in Encoder(model.tokenizer).texts(CORPUS, Tally())]
-    with torch.no_grad():  # so that it is better than a guess, which has nothing to lose
+    labels = [ask(model, [text], 0.4, "0/0").labels for text in Encoder(model.tokenizer).texts(CORPUS, Tally())]
+    with torch.no_grad():  # so that the model is better than a constant answer
         output = model.whole.get_output_embeddings()
         output.weight *= 0.3
-        output.bias[torch.from_numpy(np.concatenate(asked))] += 3
+        output.bias[torch.from_numpy(np.concatenate(labels))] += 3
     settings = {"parts": ["heads"], "replicates": 0, "mask_share": 0.4}
     one = execute("ablation", settings, tmp_path / "one", model=model, corpus=CORPUS)
     other = execute("ablation", {**settings, "score": "masked_accuracy"}, tmp_path / "other", model=model, corpus=CORPUS)

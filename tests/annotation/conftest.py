@@ -1,4 +1,4 @@
-"""A real pipeline of spaCy, small and badly trained, on the trees of the embedded corpus."""
+"""A small spaCy pipeline, trained briefly on the trees of the embedded corpus."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def nlp() -> Language:
 
 @pytest.fixture(scope="session")
 def pipeline(nlp: Language, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that it is saved in."""
+    """The folder in which the pipeline is saved."""
     folder = tmp_path_factory.mktemp("pipelines") / "tiny"
     nlp.to_disk(folder)
     return folder

@@ -1,4 +1,4 @@
-"""The whole command with a real pipeline of spaCy: from raw text to a run."""
+"""The `annotate` command with a real spaCy pipeline, from raw text to a run."""
 
 from __future__ import annotations
 
@@ -25,34 +25,36 @@ TEXT = "The old keys open doors.  Nobody knew that, did\nthey?\n\nA second parag
 
 
 def run(*arguments: object, input: str | None = None) -> str:
-    told = CliRunner().invoke(app, list(map(str, arguments)), input=input)
-    assert told.exit_code == 0, f"{told.output}\n{told.exception!r}"
-    return told.output
+    """Run a command, which must succeed, and return its output."""
+    result = CliRunner().invoke(app, list(map(str, arguments)), input=input)
+    assert result.exit_code == 0, f"{result.output}\n{result.exception!r}"
+    return result.output
 
 
 def refused(*arguments: object) -> str:
-    told = CliRunner().invoke(app, list(map(str, arguments)))
-    assert isinstance(told.exception, HeadscopeError), told.output
-    return str(told.exception)
+    """Run a command, which must be refused, and return the message."""
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert isinstance(result.exception, HeadscopeError), result.output
+    return str(result.exception)
 
 
 def paragraphs(document: Document) -> list[str]:
-    """The text of each, as it is written: a bad parser may end a sentence before a comma."""
+    """The text of each paragraph, with its spaces. Sentences are joined, since a bad parser may split them anywhere."""
     return ["".join(word.form + " " * word.space_after for one in part for word in one.words).strip() for part in document.paragraphs()]
 
 
-def test_from_text_to_a_run(pipeline: Path, tmp_path: Path) -> None:
+def test_an_annotated_text_can_be_checked_run_and_shown(pipeline: Path, tmp_path: Path) -> None:
     source, made, results = tmp_path / "keys.txt", tmp_path / "keys.conllu", tmp_path / "run"
     source.write_text(" ".join([TEXT] * 4))
-    told = run("annotate", source, "--pipeline", pipeline, "--out", made)
-    assert "1 document," in told
-    assert "en_tiny 0.1.0" in told
+    result = run("annotate", source, "--pipeline", pipeline, "--out", made)
+    assert "1 document," in result
+    assert "en_tiny 0.1.0" in result
     assert "automatic" in run("corpus", "check", made, "--level", 2)
     assert "annotation:automatic(spaCy-" in run("run", "--corpus", made, "--measures", "relations", "--replicates", 0, "--out", results)
     assert "The annotation is automatic" in run("show", results)
 
 
-def test_the_file(pipeline: Path, tmp_path: Path) -> None:
+def test_the_annotated_file_is_valid_and_complete(pipeline: Path, tmp_path: Path) -> None:
     made = tmp_path / "keys.conllu"
     (tmp_path / "keys.txt").write_text(TEXT)
     run("annotate", tmp_path / "keys.txt", "--pipeline", pipeline, "-o", made)
@@ -70,15 +72,15 @@ def test_the_file(pipeline: Path, tmp_path: Path) -> None:
     assert all(word.upos and word.xpos and word.relation and word.head is not None for word in document.words)
 
 
-def test_keyphrases_labels_and_names_are_kept(nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keyphrases_labels_and_ids_are_kept(nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacy.load", lambda name: nlp)
     rows = [
         {"id": "a/b c", "text": "Old keys open doors.", "keyphrases": ["old keys", "a; b"], "label": "good"},
         {"id": "a_b_c", "text": "They close."},
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    told = run("annotate", tmp_path / "a.jsonl", "--out", tmp_path / "a.conllu")
-    assert "1 semicolons in keyphrases written as commas" in told
+    result = run("annotate", tmp_path / "a.jsonl", "--out", tmp_path / "a.conllu")
+    assert "1 semicolons in keyphrases written as commas" in result
     first, second = read(tmp_path / "a.conllu")
     assert (first.id, first.keyphrases, first.label) == ("a/b c", ("old keys", "a, b"), "good")
     assert (second.id, second.keyphrases, second.label) == ("a_b_c", (), None)
@@ -86,7 +88,7 @@ def test_keyphrases_labels_and_names_are_kept(nlp: Language, tmp_path: Path, mon
     assert {finding.rule for finding in check([tmp_path / "a.conllu"], 2)} <= {"keyphrase"}
 
 
-def test_folders_tables_lines_and_standard_input(nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_tables_lines_and_standard_input_are_annotated(nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacy.load", lambda name: nlp)
     folder = tmp_path / "texts"
     folder.mkdir()
@@ -102,17 +104,17 @@ def test_folders_tables_lines_and_standard_input(nlp: Language, tmp_path: Path, 
     assert [document.label for document in hs.annotate(tmp_path / "t.tsv")] == ["1", "0"]
     (tmp_path / "l.txt").write_text("Keys open\ndoors they say\n\nanother document\n")
     first, _ = hs.annotate(tmp_path / "l.txt", format="lines")
-    assert "open" in [sentence.words[-1].form for sentence in first.sentences]  # no sentence goes on over the end of a line
+    assert "open" in [sentence.words[-1].form for sentence in first.sentences]  # no sentence continues on the next line
     (tmp_path / "notes.md").write_text("Plain text, whatever its name.")
     assert [document.id for document in hs.annotate(tmp_path / "notes.md")] == ["notes.md"]
-    told = CliRunner().invoke(app, ["annotate", "-"], input="Keys open doors.")
-    assert told.stdout.startswith("# newdoc id = standard-input.txt\n# annotation = automatic; ")
-    assert told.stdout.endswith("\n\n")
+    result = CliRunner().invoke(app, ["annotate", "-"], input="Keys open doors.")
+    assert result.stdout.startswith("# newdoc id = standard-input.txt\n# annotation = automatic; ")
+    assert result.stdout.endswith("\n\n")
     (tmp_path / "empty").mkdir()
     assert "no file in this folder has a name that shows its format" in refused("annotate", tmp_path / "empty")
 
 
-def test_it_is_the_same_in_python_and_in_any_batches(
+def test_the_annotation_is_the_same_in_python_and_in_batches_of_any_size(
     nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"id": f"d{number}", "text": TEXT}) for number in range(6)))
@@ -128,13 +130,13 @@ def test_it_is_the_same_in_python_and_in_any_batches(
     assert list(map(paragraphs, cut)) == list(map(paragraphs, corpus))
 
 
-def test_several_roots_and_white_space() -> None:
+def test_white_space_is_removed_and_several_roots_are_joined() -> None:
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
 
     words = ["Go", "  ", "now", "\n", "there", "!"]
     spaces = [True, False, False, False, False, False]
-    heads = [0, 0, 1, 3, 3, 0]  # `now` hangs on white space, and `there` on white space that is a root
+    heads = [0, 0, 1, 3, 3, 0]  # `now` depends on white space, `there` on white space that is a root
     document = Doc(Vocab(), words=words, spaces=spaces, heads=heads, deps=["ROOT", "dep", "advmod", "ROOT", "advmod", "punct"])
     tree = ParsedTree.of(_tokens(document[:]))
     assert [(token.form, token.head, token.relation, token.space_after) for token in tree.tokens] == [
@@ -147,7 +149,7 @@ def test_several_roots_and_white_space() -> None:
     assert tree.text == "Go now there!"
 
 
-def test_other_labels_are_named(nlp: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scheme_of_the_labels_is_named(nlp: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     assert SpacyParser(nlp).scheme == "UD labels"
     monkeypatch.setattr(type(nlp), "pipe_labels", {"parser": ["ROOT", "nsubj", "dobj", "pobj", "nsubjpass", "prep"]})
     clear = SpacyParser(nlp)
@@ -155,7 +157,9 @@ def test_other_labels_are_named(nlp: Language, monkeypatch: pytest.MonkeyPatch) 
     assert clear.name.endswith("; en_tiny 0.1.0; ClearNLP labels")
 
 
-def test_refusals(nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_arguments_are_refused_and_existing_files_kept(
+    nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import spacy
 
     source, made, sampler = tmp_path / "a.txt", tmp_path / "a.conllu", read("sampler").paths[0]
@@ -178,10 +182,10 @@ def test_refusals(nlp: Language, pipeline: Path, tmp_path: Path, monkeypatch: py
     before = made.read_text()
     (tmp_path / "bad.jsonl").write_text(json.dumps({"text": "Fine."}) + "\n{")
     refused("annotate", tmp_path / "bad.jsonl", "--pipeline", pipeline, "--out", made, "--overwrite")
-    assert made.read_text() == before  # nothing half-written takes its place
+    assert made.read_text() == before  # an incomplete file does not replace it
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
-    told = run("annotate", tmp_path / "bad.jsonl", "--pipeline", pipeline, "--out", made, "--overwrite", "--on-error", "skip")
-    assert "warning: 1 lines skipped" in told
+    result = run("annotate", tmp_path / "bad.jsonl", "--pipeline", pipeline, "--out", made, "--overwrite", "--on-error", "skip")
+    assert "warning: 1 lines skipped" in result
 
 
 def test_documents_with_trees_are_refused(nlp: Language) -> None:
@@ -189,7 +193,7 @@ def test_documents_with_trees_are_refused(nlp: Language) -> None:
         hs.annotate(Corpus.of(read("sampler")), pipeline=nlp)
 
 
-def test_a_parser_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parser_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headscope.annotation.trees.find_spec", lambda name: None)
     with pytest.raises(HeadscopeError, match=r"no parser is installed.*headscope\[annotate\]"):
         load_parser()

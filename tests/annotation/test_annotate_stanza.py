@@ -1,4 +1,4 @@
-"""Documents of Stanza, made without its models."""
+"""Documents of Stanza, built without its models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SENTENCES: list[list[dict[str, Any]]] = [
 
 
 class Pipeline:
-    """What Stanza's own has: `bulk_process`, and its language."""
+    """A replacement for Stanza's pipeline, with `bulk_process` and the language."""
 
     lang = "es"
 
@@ -41,7 +41,7 @@ class Pipeline:
         return [stanza_doc.Document(SENTENCES, text=TEXT)]
 
 
-def test_words_spaces_and_multi_word_tokens() -> None:
+def test_words_spaces_and_multi_word_tokens_are_converted() -> None:
     first, second = trees(stanza_doc.Document(SENTENCES, text=TEXT))
     assert (first.text, second.text) == ("Vamos del mar.", "Sí!")
     assert list(first.rows())[:3] == [
@@ -52,7 +52,7 @@ def test_words_spaces_and_multi_word_tokens() -> None:
     assert list(first.rows())[4] == "4\tmar\tmar\tNOUN\t_\t_\t1\tobl\t_\tSpaceAfter=No"
 
 
-def test_the_file(tmp_path: Path) -> None:
+def test_the_annotated_file_is_valid_and_complete(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEXT)
     parser = load_parser(pipeline=Pipeline(), parser="stanza")
     done = annotate(read(tmp_path / "a.txt"), parser, tmp_path / "a.conllu")
@@ -65,12 +65,12 @@ def test_the_file(tmp_path: Path) -> None:
     assert document.automatic.endswith("; es")
 
 
-def test_without_models_it_says_how_to_get_them(tmp_path: Path) -> None:
+def test_missing_models_are_refused_with_the_command_to_download_them(tmp_path: Path) -> None:
     with pytest.raises(HeadscopeError, match=r"no models of 'fi'.*stanza\.download\('fi'\).*none"):
         load_parser("stanza", str(tmp_path), "fi")
 
 
-def test_what_is_in_memory(tmp_path: Path) -> None:
+def test_a_corpus_in_memory_is_annotated(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEXT)
     memory = Corpus.of(read(tmp_path / "a.txt"))
     assert annotate(memory, load_parser("stanza", Pipeline()), tmp_path / "b.conllu").words == 7

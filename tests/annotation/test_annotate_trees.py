@@ -1,4 +1,4 @@
-"""Trees with one root, and their lines."""
+"""Trees with one root, and their CoNLL-U lines."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def heads(tree: ParsedTree) -> list[int]:
     return [token.head for token in tree.tokens]
 
 
-def test_a_sound_tree_stays_but_for_the_name_of_its_root() -> None:
+def test_a_valid_tree_keeps_everything_but_the_relation_of_its_root() -> None:
     tree = ParsedTree.of(tokens(2, 0, 2))
     assert heads(tree) == [2, 0, 2]
     assert [token.relation for token in tree.tokens] == ["r1", "root", "r3"]
     assert tree.moved == ()
 
 
-def test_further_roots_hang_on_the_first() -> None:
-    tree = ParsedTree.of(tokens(0, 1, 0, 3, 5, 99))  # a second root, a word that governs itself, a head that is not there
+def test_further_roots_are_attached_to_the_first() -> None:
+    tree = ParsedTree.of(tokens(0, 1, 0, 3, 5, 99))  # a second root, a word that governs itself, a head out of range
     assert heads(tree) == [0, 1, 1, 3, 1, 1]
     assert tree.moved == (3, 5, 6)
     assert [token.relation for token in tree.tokens] == ["root", "r2", "dep", "r4", "dep", "dep"]
 
 
-def test_cycles_are_cut() -> None:
+def test_a_cycle_is_cut_in_one_place() -> None:
     tree = ParsedTree.of(tokens(2, 3, 1, 0, 4))
     assert tree.tokens[3].relation == "dep" or heads(tree)[3] == 0
     assert not list(tree_faults(heads(tree)))
@@ -38,7 +38,7 @@ def test_cycles_are_cut() -> None:
     assert len(tree.moved) == 1
 
 
-def test_whatever_a_parser_says_becomes_a_tree() -> None:
+def test_any_output_of_a_parser_becomes_a_tree() -> None:
     draw = random.Random(0)
     for _ in range(500):
         size = draw.randint(1, 9)
@@ -48,7 +48,7 @@ def test_whatever_a_parser_says_becomes_a_tree() -> None:
         assert all(1 <= token.head <= size or token.relation == "root" for token in tree.tokens)
 
 
-def test_lines_with_a_multi_word_token() -> None:
+def test_a_multi_word_token_has_its_line_and_its_text() -> None:
     words = [
         Token("Vamos", "ir", "VERB", "V", "Mood=Ind", 0, "ROOT"),
         Token("de", "de", "ADP", "", "", 3, "case", space_after=False),
@@ -66,7 +66,7 @@ def test_lines_with_a_multi_word_token() -> None:
     ]
 
 
-def test_schemes_are_known_by_their_labels() -> None:
+def test_a_scheme_is_recognised_by_its_labels() -> None:
     assert scheme(["ROOT", "nsubj", "obl:tmod", "acl:relcl", "dep"]) == "UD labels"
     assert scheme(["ROOT", "nsubj", "dobj", "pobj", "nsubjpass", "prep", "relcl"]) == "ClearNLP labels"
     assert scheme(["ROOT", "sb", "oa", "mo", "nk"]) == "TIGER labels"

@@ -1,4 +1,4 @@
-"""Apps over a small run and tiny models."""
+"""Apps that serve small runs and tiny models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from helpers.serving import listening
 HOST = "http://localhost:8765"
 
 
-NASTY = "<script>alert(1)<b>'\"&"
+MARKUP_NAME = "<script>alert(1)<b>'\"&"
 
 
 def tiny(architecture: str, tokenizer: str) -> Model:
@@ -68,12 +68,12 @@ def crossed(folder: Path, t5: Model) -> Results:
 
 
 @pytest.fixture(scope="session")
-def nasty(folder: Path) -> Results:
-    """A run whose folder and names are markup."""
-    path = folder.parent / NASTY
+def markup_run(folder: Path) -> Results:
+    """A run whose folder, model, corpus and signature are named with markup."""
+    path = folder.parent / MARKUP_NAME
     shutil.copytree(folder, path)
     manifest = json.loads((path / "run.json").read_text())
-    settings = {**manifest["settings"], "model": f"x/{NASTY}", "corpus": [NASTY]}
+    settings = {**manifest["settings"], "model": f"x/{MARKUP_NAME}", "corpus": [MARKUP_NAME]}
     signature = "</script><script>alert(1)</script>"
     Folder(path).write_manifest({**manifest, "settings": settings, "signature": signature, "files": {}})
     for table in (path / "tables").iterdir():
@@ -85,11 +85,11 @@ Start = Callable[..., TestClient]
 
 
 @pytest.fixture(scope="session")
-def start(results: Results, crossed: Results, nasty: Results, bert: Model, t5: Model) -> Start:
-    """A client of a new app, with limits of one's own."""
+def start(results: Results, crossed: Results, markup_run: Results, bert: Model, t5: Model) -> Start:
+    """A function that returns a client of a new app with the given limits."""
 
     def client(**limits: float) -> TestClient:
-        runs = {"first": results, "crossed": crossed, NASTY: nasty}
+        runs = {"first": results, "crossed": crossed, MARKUP_NAME: markup_run}
         app = create_app(runs, {"bert": bert, "t5": t5}, Limits(**limits))  # type: ignore[arg-type]
         return TestClient(app, base_url=HOST, follow_redirects=False)
 
@@ -98,7 +98,7 @@ def start(results: Results, crossed: Results, nasty: Results, bert: Model, t5: M
 
 @pytest.fixture(scope="session")
 def listen() -> Callable[[Any, Limits], AbstractContextManager[int]]:
-    """What starts a real server."""
+    """A function that starts a real server."""
     return listening
 
 

@@ -1,4 +1,4 @@
-"""The API over runs: the same numbers as the tables."""
+"""The API of runs returns the same numbers as the tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headscope.app.create import create_app
 from headscope.results.results import Results
 
 
-def test_runs(client: TestClient, results: Results) -> None:
+def test_runs_are_listed_with_their_settings(client: TestClient, results: Results) -> None:
     first = client.get("/api/runs").json()[0]
     assert first["name"] == "first"
     assert first["model"] == "mini"
@@ -25,20 +25,20 @@ def test_runs(client: TestClient, results: Results) -> None:
     assert first["signature"] == results.signature
 
 
-def test_a_run_as_the_views_read_it(client: TestClient) -> None:
+def test_a_run_lists_its_heads_and_quantities(client: TestClient) -> None:
     run = client.get("/api/runs/first").json()
     assert run["name"] == "first"
     assert sum(site["heads"] for site in run["sites"]) == 144
     assert {quantity["measure"] for quantity in run["quantities"]} == {"tokens", "entropy"}
 
 
-def test_tables(client: TestClient, results: Results) -> None:
+def test_tables_are_listed_with_their_sizes(client: TestClient, results: Results) -> None:
     listed = client.get("/api/runs/first/tables").json()
     assert [table["name"] for table in listed] == list(results)
     assert listed[0]["rows"] == len(results[listed[0]["name"]])
 
 
-def test_a_table_as_json_and_csv(client: TestClient, results: Results) -> None:
+def test_a_table_is_returned_as_json_and_csv(client: TestClient, results: Results) -> None:
     address = "/api/runs/first/tables/tokens"
     assert client.get(address).text == results["tokens"].to_text("json")
     answer = client.get(address, params={"format": "csv", "quantity": "to_sep"})
@@ -62,7 +62,7 @@ def test_a_table_as_json_and_csv(client: TestClient, results: Results) -> None:
         ("tables/tokens_layers?head=8-10", 422),
     ],
 )
-def test_tables_that_cannot_be_had(client: TestClient, address: str, status: int) -> None:
+def test_invalid_requests_for_tables_are_refused(client: TestClient, address: str, status: int) -> None:
     answer = client.get(f"/api/runs/first/{address}")
     assert answer.status_code == status
     assert set(answer.json()) == {"error", "remedy"}
@@ -72,8 +72,8 @@ def test_an_unknown_quantity_has_no_rows(client: TestClient) -> None:
     assert client.get("/api/runs/first/tables/tokens?quantity=nothing").json() == []
 
 
-def test_a_fault_of_ours_tells_the_visitor_nothing_of_the_inside(caplog: pytest.LogCaptureFixture) -> None:
-    broken = Results({"signature": "s", "settings": {}, "measures": {}}, {})  # has no sites
+def test_an_internal_error_is_logged_and_hidden_from_the_client(caplog: pytest.LogCaptureFixture) -> None:
+    broken = Results({"signature": "s", "settings": {}, "measures": {}}, {})  # without sites
     client = TestClient(create_app({"broken": broken}, {}), base_url="http://localhost")
     with caplog.at_level(logging.ERROR, "headscope.app"):
         answer = client.get("/api/runs/broken")
@@ -87,7 +87,7 @@ def test_a_fault_of_ours_tells_the_visitor_nothing_of_the_inside(caplog: pytest.
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
 
 
-def test_a_damaged_table_is_a_message(tmp_path: Path, folder: Path) -> None:
+def test_a_missing_table_file_is_an_error_message(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "run"
     (path / "tables").mkdir(parents=True)
     (path / "run.json").write_bytes((folder / "run.json").read_bytes())

@@ -1,4 +1,4 @@
-"""Runs that change, break or are asked for by many while they are served."""
+"""Runs that change, break or get many requests while they are served."""
 
 from __future__ import annotations
 
@@ -49,27 +49,27 @@ def replace(path: Path, by: Path) -> None:
     shutil.copytree(by, path)
 
 
-def told(client: TestClient) -> tuple[Any, Any]:
-    """The signature and the numbers that the server gives of its run."""
+def served_numbers(client: TestClient) -> tuple[Any, Any]:
+    """The signature and the numbers that the server returns for its run."""
     run = client.get("/api/runs/run").json()
     return run["signature"], [quantity["value"] for quantity in run["quantities"]]
 
 
-def test_numbers_always_stand_under_their_own_signature(place: Path, folder: Path, other: Path) -> None:
-    apart = {Results.open(path).signature: told(served(path)) for path in (folder, other)}
-    assert len(apart) == 2
-    client = served(place)  # opened, and nothing of it read
+def test_numbers_are_always_served_with_the_signature_of_their_run(place: Path, folder: Path, other: Path) -> None:
+    expected = {Results.open(path).signature: served_numbers(served(path)) for path in (folder, other)}
+    assert len(expected) == 2
+    client = served(place)  # the run is opened, but none of its files is read
     for now in (other, folder, other):
         replace(place, now)
         signature = Results.open(now).signature
         assert client.get("/api/runs").json()[0]["signature"] == signature
-        assert told(client) == apart[signature]
+        assert served_numbers(client) == expected[signature]
         assert client.get("/api/runs/run/tables/tokens").text == Results.open(now)["tokens"].to_text("json")
         assert signature in client.get("/runs/run").text
         assert client.get("/compare?a=run&b=run").text.count(json.dumps(signature)) == 2
 
 
-def test_a_run_that_is_being_written_is_waited_for(place: Path, other: Path) -> None:
+def test_a_run_that_is_being_written_is_answered_with_status_409(place: Path, other: Path) -> None:
     client = served(place)
     manifest = json.loads((other / "run.json").read_text())
     replace(place, other)
@@ -80,25 +80,25 @@ def test_a_run_that_is_being_written_is_waited_for(place: Path, other: Path) -> 
         assert str(place) not in answer.text
     assert client.get("/").status_code == 200
     Folder(place).write_manifest(manifest)
-    assert told(client)[0] == manifest["signature"]
+    assert served_numbers(client)[0] == manifest["signature"]
     shutil.rmtree(place)
     assert client.get("/runs/run").status_code == 409
 
 
-def test_what_is_read_late_is_of_the_run_that_was_opened(place: Path, other: Path) -> None:
+def test_reading_from_a_run_that_was_replaced_raises_stale_error(place: Path, other: Path) -> None:
     opened, kept = Results.open(place), Results.open(place)
     assert len(kept["tokens"]) > 0
     replace(place, other)
     for late in (lambda: opened["tokens"], lambda: opened.state("tokens"), lambda: opened.gallery, opened.check):
         with pytest.raises(StaleError, match=r"has changed since it was opened\. Open it again"):
             late()
-    assert len(kept["tokens"]) > 0, "what was read stays"
+    assert len(kept["tokens"]) > 0, "a table that was read before stays available"
     shutil.rmtree(place)
     with pytest.raises(StaleError):
         _ = opened["entropy"]
 
 
-def test_tables_say_whose_they_are(place: Path, other: Path) -> None:
+def test_a_table_of_another_run_is_refused(place: Path, other: Path) -> None:
     shutil.copy(other / "tables" / "tokens.parquet", place / "tables" / "tokens.parquet")
     with pytest.raises(RunError, match=r"tokens\.parquet is damaged \(its checksum does not match\)"):
         _ = Results.open(place)["tokens"]
@@ -108,10 +108,10 @@ def test_tables_say_whose_they_are(place: Path, other: Path) -> None:
         _ = Results.open(place)["tokens"]
     plain = pq.read_table(place / "tables" / "tokens.parquet").replace_schema_metadata(None)
     (place / "tables" / "tokens.parquet").write_bytes(Table(plain).to_parquet())
-    assert len(Results.open(place)["tokens"]) > 0, "of an older version, that did not say"
+    assert len(Results.open(place)["tokens"]) > 0, "older versions wrote no signature into tables"
 
 
-def test_a_damaged_gallery_leaves_the_page(place: Path) -> None:
+def test_a_run_with_a_damaged_gallery_still_has_a_page(place: Path) -> None:
     client = served(place)
     assert "gallery cannot be read" not in client.get("/runs/run").text
     (place / "gallery.safetensors").write_bytes(b"no gallery")
@@ -125,7 +125,7 @@ def test_a_damaged_gallery_leaves_the_page(place: Path) -> None:
         _ = Results.open(place).gallery
 
 
-def test_messages_do_not_say_where_a_run_is(place: Path) -> None:
+def test_error_messages_do_not_contain_the_path_of_a_run(place: Path) -> None:
     client = served(place)
     (place / "tables" / "tokens.parquet").write_bytes(b"x")
     (place / "states.safetensors").unlink()
@@ -136,7 +136,7 @@ def test_messages_do_not_say_where_a_run_is(place: Path) -> None:
     assert client.get("/api/runs/run/tables/tokens").json()["error"].startswith("run/tables/tokens.parquet is damaged")
 
 
-def test_a_comparison_is_made_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_is_made_once_while_it_is_cached(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, str]] = []
     make = served_runs._comparison_page
     monkeypatch.setattr(served_runs, "_comparison_page", lambda runs, names: made.append(names) or make(runs, names))  # type: ignore[func-returns-value]
@@ -146,7 +146,7 @@ def test_a_comparison_is_made_once(start: Start, monkeypatch: pytest.MonkeyPatch
     assert made == [("first", "crossed"), ("crossed", "first"), ("first", "crossed")]
 
 
-def test_comparisons_do_not_hold_up_pages(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparisons_do_not_block_pages_of_runs(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     app = start(comparing=1, waiting=4).app
     begun, done = threading.Event(), threading.Event()
     make = served_runs._comparison_page
@@ -175,7 +175,9 @@ def test_comparisons_do_not_hold_up_pages(start: Start, monkeypatch: pytest.Monk
     assert asyncio.run(visit()) == [429, 200, 429, 200, 200, 200, 200, 200]
 
 
-def test_a_request_that_is_dropped_is_no_error(start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cancelled_request_gets_status_503_and_is_not_logged(
+    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     app = start().app
     done = threading.Event()
     monkeypatch.setattr(served_runs, "_run_page", lambda results, name: done.wait(30))

@@ -1,4 +1,4 @@
-"""Who may ask, and how much: hosts, origins, and bodies that are large, endless or slow."""
+"""Which requests are accepted: hosts, origins, and bodies that are large, endless or slow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BODY = {"model": "bert", "text": "a cat"}
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8765", "127.0.0.1:8765", "[::1]:8765", "LOCALHOST:1"])
-def test_own_names(client: TestClient, host: str) -> None:
+def test_host_names_of_this_machine_are_accepted(client: TestClient, host: str) -> None:
     assert client.get("/api/runs", headers={"Host": host}).status_code == 200
 
 
@@ -44,14 +44,14 @@ def test_own_names(client: TestClient, host: str) -> None:
         "a@localhost:80:x",
     ],
 )
-def test_other_names_are_refused(client: TestClient, host: str) -> None:
+def test_other_host_names_are_refused(client: TestClient, host: str) -> None:
     for path in ("/", "/api/runs", "/static/start.js"):
         answer = client.get(path, headers={"Host": host})
         assert answer.status_code == 421
         assert "mini" not in answer.text
 
 
-def test_hosts_of_a_server_that_others_reach() -> None:
+def test_wildcard_and_loopback_addresses_are_recognised() -> None:
     assert "box.example" in allowed_hosts("box.example")
     assert is_wildcard("0.0.0.0")
     assert is_wildcard("::")
@@ -66,14 +66,14 @@ def test_hosts_of_a_server_that_others_reach() -> None:
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "null", "http://localhost:9999", "https://localhost.evil.example", "http://", "x", "http://["]
 )
-def test_other_sites_may_not_send(client: TestClient, origin: str) -> None:
+def test_texts_sent_from_other_sites_are_refused(client: TestClient, origin: str) -> None:
     answer = client.post("/api/texts", json=BODY, headers={"Origin": origin})
     assert answer.status_code == 403
     assert set(answer.json()) == {"error", "remedy"}
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_own_pages_and_tools_may(client: TestClient) -> None:
+def test_only_own_pages_and_tools_may_send_texts(client: TestClient) -> None:
     assert client.post("/api/texts", json=BODY, headers={"Origin": "http://localhost:8765"}).status_code == 200
     assert client.post("/api/texts", json=BODY).status_code == 200
     assert client.post("/api/texts", json=BODY, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
@@ -81,7 +81,7 @@ def test_own_pages_and_tools_may(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_other_sites_may_link_and_no_more(client: TestClient, site: str) -> None:
+def test_other_sites_may_only_link_to_pages(client: TestClient, site: str) -> None:
     def status(mode: str, dest: str, path: str = "/runs/first") -> int:
         headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
         return client.get(path, headers=headers).status_code
@@ -95,37 +95,39 @@ def test_other_sites_may_link_and_no_more(client: TestClient, site: str) -> None
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_other_methods(client: TestClient, method: str) -> None:
+def test_other_methods_are_refused(client: TestClient, method: str) -> None:
     assert client.request(method, "/api/texts").status_code == 405
     assert client.request(method, "/runs/first").status_code == 405
 
 
 BOUNDS = Limits(body_bytes=10_000, bodies_bytes=40_000, connections=60, drain_bytes=1 << 20)
-SOON = 0.7  # seconds that the impatient server waits for anything
-LATE = 120  # seconds after which a test gives up: none depends on how fast the machine is
+SHORT_TIMEOUT = 0.7  # timeouts of the server with short timeouts, in seconds
+LONG_TIMEOUT = 120  # seconds after which a test fails; no result depends on the speed of the machine
 
 
 @pytest.fixture(scope="module")
 def port(start: Start, listen: Callable[[Any, Limits], AbstractContextManager[int]]) -> Iterator[int]:
-    """A real server, of little patience."""
-    limits = replace(BOUNDS, body_seconds=SOON, head_seconds=SOON, answer_seconds=SOON, drain_seconds=SOON)
+    """The port of a real server with short timeouts."""
+    limits = replace(
+        BOUNDS, body_seconds=SHORT_TIMEOUT, head_seconds=SHORT_TIMEOUT, answer_seconds=SHORT_TIMEOUT, drain_seconds=SHORT_TIMEOUT
+    )
     with listen(start(**asdict(limits)).app, limits) as port:
         yield port
 
 
 @pytest.fixture(scope="module")
-def patient(start: Start, listen: Callable[[Any, Limits], AbstractContextManager[int]]) -> Iterator[int]:
-    """A real server that waits longer for its visitors than any test does."""
-    limits = replace(BOUNDS, body_seconds=LATE, head_seconds=LATE, answer_seconds=LATE, drain_seconds=LATE)
+def long_timeout_port(start: Start, listen: Callable[[Any, Limits], AbstractContextManager[int]]) -> Iterator[int]:
+    """The port of a real server whose timeouts are at least as long as those of the tests."""
+    limits = replace(BOUNDS, body_seconds=LONG_TIMEOUT, head_seconds=LONG_TIMEOUT, answer_seconds=LONG_TIMEOUT, drain_seconds=LONG_TIMEOUT)
     with listen(start(**asdict(limits)).app, limits) as port:
         yield port
 
 
 def talk(port: int, *parts: bytes, pause: float = 0.0, then_end: bool = False) -> tuple[bytes, float]:
-    """What the server answers to raw bytes until it closes the connection, which it must; and how long that took."""
+    """Send raw bytes. Return all bytes until the server closes the connection, and the seconds that this took."""
     begun = time.monotonic()
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=LATE) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG_TIMEOUT) as connection:
         try:
             for part in parts:
                 connection.sendall(part)
@@ -133,7 +135,7 @@ def talk(port: int, *parts: bytes, pause: float = 0.0, then_end: bool = False) -
             if then_end:
                 connection.shutdown(socket.SHUT_WR)
         except ConnectionError:
-            pass  # it has heard enough
+            pass  # the server has already closed the connection
         try:
             while piece := connection.recv(65536):
                 answer += piece
@@ -143,14 +145,14 @@ def talk(port: int, *parts: bytes, pause: float = 0.0, then_end: bool = False) -
 
 
 def readable(connections: list[socket.socket], seconds: float) -> list[socket.socket]:
-    """Those that have an answer, as soon as there is one."""
+    """The connections that have an answer, as soon as there is one."""
     return select.select(connections, [], [], seconds)[0]
 
 
 HEAD = b"POST /api/texts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def test_a_body_that_says_it_is_too_large(port: int) -> None:
+def test_a_body_whose_declared_length_is_too_large_is_refused(port: int) -> None:
     answer, _ = talk(port, HEAD + b"Content-Length: 999999999\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413")
     assert json.loads(answer.split(b"\r\n\r\n")[1])["error"] == "the request is larger than 10,000 bytes"
@@ -158,16 +160,16 @@ def test_a_body_that_says_it_is_too_large(port: int) -> None:
 
 
 @pytest.mark.parametrize("chunks", [10, 200])
-def test_a_body_without_a_length_that_never_ends(patient: int, chunks: int) -> None:
+def test_a_chunked_body_that_is_too_large_is_refused(long_timeout_port: int, chunks: int) -> None:
     chunk = b"400\r\n" + b"x" * 1024 + b"\r\n"
-    answer, _ = talk(patient, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * chunks, then_end=True)
+    answer, _ = talk(long_timeout_port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * chunks, then_end=True)
     assert answer.startswith(b"HTTP/1.1 413")
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_client_that_sends_all_before_it_reads_sees_why_it_is_refused(patient: int, chunked: bool) -> None:
-    """As those of Python do: 900,000 bytes are far more than the system keeps unread."""
-    client = HTTPConnection("127.0.0.1", patient, timeout=LATE)
+def test_a_client_that_sends_a_large_body_before_reading_gets_the_error(long_timeout_port: int, chunked: bool) -> None:
+    """Python's HTTP clients send the whole body first. 900,000 bytes are far more than the system buffers."""
+    client = HTTPConnection("127.0.0.1", long_timeout_port, timeout=LONG_TIMEOUT)
     body = [b"x" * 90_000] * 10 if chunked else b"x" * 900_000
     client.request("POST", "/api/texts", body, {"Host": "localhost", "Content-Type": "application/json"}, encode_chunked=chunked)
     answer = client.getresponse()
@@ -176,56 +178,56 @@ def test_a_client_that_sends_all_before_it_reads_sees_why_it_is_refused(patient:
     client.close()
 
 
-def test_what_is_read_of_a_refused_body_is_bounded(patient: int) -> None:
-    """More than 1 MB is not waited for, however long one goes on."""
-    with socket.create_connection(("127.0.0.1", patient), timeout=LATE) as connection:
+def test_the_part_that_is_read_of_a_refused_body_is_bounded(long_timeout_port: int) -> None:
+    """The server reads at most 1 MiB (`drain_bytes`), then closes the connection while the client is still sending."""
+    with socket.create_connection(("127.0.0.1", long_timeout_port), timeout=LONG_TIMEOUT) as connection:
         connection.sendall(HEAD + b"Content-Length: 999999999\r\n\r\n")
         with pytest.raises(ConnectionError):
             connection.sendall(b"x" * 64_000_000)
 
 
 @pytest.mark.parametrize("framing", [b"Content-Length: 500\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n5\r\n"])
-def test_a_body_that_does_not_come(port: int, framing: bytes) -> None:
+def test_a_body_that_does_not_arrive_is_refused_after_a_timeout(port: int, framing: bytes) -> None:
     answer, taken = talk(port, HEAD + framing + b"{")
     assert answer.startswith(b"HTTP/1.1 408")
-    assert taken > SOON
+    assert taken > SHORT_TIMEOUT
 
 
-def test_a_body_that_drips(port: int) -> None:
+def test_a_body_that_arrives_too_slowly_is_refused(port: int) -> None:
     answer, _ = talk(port, HEAD + b"Content-Length: 500\r\n\r\n{", *[b" "] * 30, pause=0.05)
     assert answer.startswith(b"HTTP/1.1 408")
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: loc", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: b\r\n"])
-def test_a_head_that_does_not_come(port: int, begun: bytes) -> None:
+def test_headers_that_do_not_arrive_end_the_connection(port: int, begun: bytes) -> None:
     answer, taken = talk(port, begun)
     assert answer == b""
-    assert taken > SOON
+    assert taken > SHORT_TIMEOUT
 
 
-def test_a_head_that_does_not_come_after_a_request_that_did(port: int) -> None:
+def test_an_incomplete_second_request_ends_the_connection(port: int) -> None:
     answer, _ = talk(port, b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /live HTTP/1.1\r\n", pause=0.2)
     assert answer.count(b"HTTP/1.1 200") == 1
 
 
-def server_holds(port: int, connection: socket.socket) -> bool:
-    """Whether the server's end of a connection is still open, as the system's table says."""
+def server_keeps_open(port: int, connection: socket.socket) -> bool:
+    """Whether the server's end of a connection is still open, according to /proc/net/tcp."""
     ends = f":{port:04X}", f":{connection.getsockname()[1]:04X}"
     rows = [line.split()[1:4] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(local.endswith(ends[0]) and remote.endswith(ends[1]) and state == "01" for local, remote, state in rows)
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no table of connections")
-def test_an_answer_that_is_not_taken_in(port: int) -> None:
-    """A visitor who asks for much and reads nothing does not hold it for ever."""
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no /proc/net/tcp")
+def test_a_client_that_reads_no_answers_is_disconnected(port: int) -> None:
+    """A client that requests many files and reads none does not keep its connection for ever."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(LATE)
+        connection.settimeout(LONG_TIMEOUT)
         connection.connect(("127.0.0.1", port))
         for _ in range(120):
             connection.sendall(b"GET /static/headscope.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        for _ in range(50 * LATE):
-            if not server_holds(port, connection):
+        for _ in range(50 * LONG_TIMEOUT):
+            if not server_keeps_open(port, connection):
                 break
             time.sleep(0.02)
         received = 0
@@ -234,29 +236,29 @@ def test_an_answer_that_is_not_taken_in(port: int) -> None:
                 received += len(piece)
         except OSError:
             pass
-    assert received < 120 * len(views()) / 2, "the connection was ended long before all answers"
+    assert received < 120 * len(views()) / 2, "the connection was closed long before all answers were sent"
 
 
-def test_more_connections_than_there_is_room_for(patient: int) -> None:
-    opened = [socket.create_connection(("127.0.0.1", patient), timeout=LATE) for _ in range(70)]
+def test_connections_above_the_limit_are_refused(long_timeout_port: int) -> None:
+    opened = [socket.create_connection(("127.0.0.1", long_timeout_port), timeout=LONG_TIMEOUT) for _ in range(70)]
     refused = [connection.recv(4096) for connection in opened[-5:]]
     assert all(answer.startswith(b"HTTP/1.1 429") and b"Retry-After: 1" in answer for answer in refused)
     assert json.loads(refused[0].partition(b"\r\n\r\n")[2]) == {"error": "too many connections are open", "remedy": "Try again in a moment"}
     for connection in opened:
         connection.close()
     ask = b"GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    answers = (talk(patient, ask)[0][:12] for _ in range(10_000))  # until it has seen that they are closed
+    answers = (talk(long_timeout_port, ask)[0][:12] for _ in range(10_000))  # until the server has noticed that they are closed
     assert next(answer for answer in answers if answer != b"HTTP/1.1 429") == b"HTTP/1.1 200"
 
 
-def test_bodies_that_are_too_much_together(patient: int) -> None:
-    """Four of 9,000 bytes are kept, which leaves room for no fifth."""
-    opened = [socket.create_connection(("127.0.0.1", patient), timeout=LATE) for _ in range(6)]
+def test_bodies_that_are_too_large_together_are_refused(long_timeout_port: int) -> None:
+    """Four bodies of 9,000 bytes fit into the limit of 40,000 bytes; a fifth does not."""
+    opened = [socket.create_connection(("127.0.0.1", long_timeout_port), timeout=LONG_TIMEOUT) for _ in range(6)]
     for connection in opened:
         connection.sendall(HEAD + b"Content-Length: 9500\r\n\r\n" + b" " * 9000)
     waiting = opened[:]
     for _ in range(2):
-        refused = readable(waiting, LATE)[0]
+        refused = readable(waiting, LONG_TIMEOUT)[0]
         assert refused.recv(4096).startswith(b"HTTP/1.1 429")
         waiting.remove(refused)
     assert readable(waiting, 0) == []
@@ -264,29 +266,29 @@ def test_bodies_that_are_too_much_together(patient: int) -> None:
         connection.close()
     body = json.dumps(BODY).encode()
     ask = HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    answers = (talk(patient, ask)[0][:12] for _ in range(10_000))
+    answers = (talk(long_timeout_port, ask)[0][:12] for _ in range(10_000))
     assert next(answer for answer in answers if answer != b"HTTP/1.1 429") == b"HTTP/1.1 200"
 
 
 @pytest.mark.parametrize("tail", [b"zz\r\n", b"5\r\nabcdefgh\r\n", b"-1\r\n", b"ffffffffffffffffffff\r\nx", b"5;" + b"x" * 90_000])
-def test_nonsense_in_the_middle_of_a_body(port: int, tail: bytes) -> None:
+def test_an_invalid_chunk_of_a_body_is_refused(port: int, tail: bytes) -> None:
     answer, _ = talk(port, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + tail)
     assert answer == b"" or answer.split(b" ")[1] in (b"400", b"408", b"413")
 
 
-def test_a_body_on_a_page_is_bounded_as_well(port: int) -> None:
+def test_a_large_body_sent_to_a_page_is_refused(port: int) -> None:
     answer, _ = talk(port, b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 413")
 
 
-def test_the_server_answers_while_others_drip(patient: int) -> None:
-    slow = [socket.create_connection(("127.0.0.1", patient)) for _ in range(20)]
+def test_the_server_answers_while_other_bodies_are_incomplete(long_timeout_port: int) -> None:
+    slow = [socket.create_connection(("127.0.0.1", long_timeout_port)) for _ in range(20)]
     for connection in slow:
         connection.sendall(HEAD + b"Content-Length: 500\r\n\r\n{")
     body = json.dumps(BODY).encode()
-    answer, _ = talk(patient, HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    answer, _ = talk(long_timeout_port, HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     assert answer.startswith(b"HTTP/1.1 200")
-    assert readable(slow, 0) == [], "it did not wait until the others were done"
+    assert readable(slow, 0) == [], "the answer did not wait for the other requests"
     for connection in slow:
         connection.close()
 
@@ -306,13 +308,13 @@ def test_the_server_answers_while_others_drip(patient: int) -> None:
         b"GET http://evil.example/",
     ],
 )
-def test_raw_addresses(port: int, request_line: bytes) -> None:
+def test_unusual_addresses_return_no_file_outside_the_app(port: int, request_line: bytes) -> None:
     answer, _ = talk(port, request_line + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert answer.split(b" ")[1] in (b"200", b"400", b"404", b"307", b"421")
     assert b"root:" not in answer
 
 
-def test_a_port_that_is_taken() -> None:
+def test_a_port_in_use_and_an_unknown_host_are_refused() -> None:
     with bind("127.0.0.1", 0) as bound:
         bound.listen()
         with pytest.raises(RunError, match="--port"):

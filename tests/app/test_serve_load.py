@@ -1,4 +1,4 @@
-"""The server as a process of its own, with real sockets: a crowd, and visitors who mean no good."""
+"""The server in a separate process, with real sockets: many users, and invalid or hostile requests."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from serve_load import HOST, ask, crowd, held, loris, name_of, server
 
 HEAD = b"POST /api/texts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 GET = b"GET /live HTTP/1.1\r\nHost: localhost\r\n"
-pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="what a process holds is read from /proc")
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the resources of a process are read from /proc")
 
 
 @pytest.fixture(scope="module")
 def serving(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """Port and process of a server over a small run and a tiny model. That it ends, and writes nothing, is looked at
-    when it is stopped.
+    """The port and the process id of a server with a small run and a tiny model. When it is stopped, it must end and
+    must have written no errors.
     """
     model = tmp_path_factory.mktemp("served") / "tiny"
     tokenizer = FAMILIES["wordpiece"]()
@@ -35,9 +35,7 @@ def serving(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def talk(port: int, *parts: bytes) -> bytes:
-    """What is answered to some bytes until the server closes the connection, which it does in the end, whatever it
-    is sent.
-    """
+    """Send raw bytes, and return all bytes until the server closes the connection."""
     answer = b""
     with socket.create_connection((HOST, port), timeout=120) as connection:
         try:
@@ -46,13 +44,13 @@ def talk(port: int, *parts: bytes) -> bytes:
             while len(answer) < 1_000_000 and (piece := connection.recv(65536)):
                 answer += piece
         except ConnectionError:
-            pass  # it has heard enough
+            pass  # the server has already closed the connection
     return answer
 
 
-def test_a_crowd_with_live_sentences_leaves_nothing_behind(serving: tuple[int, int]) -> None:
+def test_many_users_leave_no_files_threads_or_memory_behind(serving: tuple[int, int]) -> None:
     port, pid = serving
-    crowd(port, 50, 1.0, most=300)  # until all that is kept is there
+    crowd(port, 50, 1.0, most=300)  # until all caches are filled
     before, idle = held(pid), loris(port, 50)
     load = crowd(port, 50, 2.0, most=1500, seed=1)
     assert len(load.all) >= 50
@@ -64,7 +62,7 @@ def test_a_crowd_with_live_sentences_leaves_nothing_behind(serving: tuple[int, i
     for _ in range(1200):
         if held(pid).files <= before.files + 5:
             break
-        time.sleep(0.1)  # connections that are kept alive are closed after 5 seconds
+        time.sleep(0.1)  # idle connections are closed after 5 seconds
     after = held(pid)
     assert after.files <= before.files + 5
     assert after.threads <= before.threads + 4
@@ -93,14 +91,14 @@ PASSWD = (
 
 
 @pytest.mark.parametrize("where", ["", "/static", "/runs", "/api/runs", "/api/runs/first/tables", "/api/texts/x/heads"])
-def test_no_address_is_a_path(serving: tuple[int, int], where: str) -> None:
+def test_no_address_returns_a_file_outside_the_app(serving: tuple[int, int], where: str) -> None:
     for path in PASSWD:
         answer = talk(serving[0], b"GET " + (where + path).encode() + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert b"root:" not in answer
         assert answer.split(b" ", 2)[1] in (b"400", b"404", b"422"), path
 
 
-ODD: dict[str, tuple[bytes, tuple[bytes, ...]]] = {
+UNUSUAL: dict[str, tuple[bytes, tuple[bytes, ...]]] = {
     "HTTP/1.0": (b"GET /live HTTP/1.0\r\nHost: localhost\r\n\r\n", (b"200",)),
     "HTTP/1.0 without a host": (b"GET /live HTTP/1.0\r\n\r\n", (b"421",)),
     "HTTP/1.1 without a host": (b"GET /live HTTP/1.1\r\n\r\n", (b"400",)),
@@ -163,8 +161,8 @@ ODD: dict[str, tuple[bytes, tuple[bytes, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(("request_", "statuses"), ODD.values(), ids=list(ODD))
-def test_oddities_are_answered_or_refused(serving: tuple[int, int], request_: bytes, statuses: tuple[bytes, ...]) -> None:
+@pytest.mark.parametrize(("request_", "statuses"), UNUSUAL.values(), ids=list(UNUSUAL))
+def test_unusual_requests_are_answered_or_refused(serving: tuple[int, int], request_: bytes, statuses: tuple[bytes, ...]) -> None:
     answer = talk(serving[0], request_)
     status = answer.split(b" ", 2)[1] if answer else b""
     assert status in statuses, answer[:300]
@@ -172,30 +170,30 @@ def test_oddities_are_answered_or_refused(serving: tuple[int, int], request_: by
     assert b"secret" not in answer
 
 
-def test_ten_megabytes_of_text(serving: tuple[int, int]) -> None:
+def test_very_long_texts_are_refused_or_cut_in_bounded_memory(serving: tuple[int, int]) -> None:
     port, pid = serving
     before = held(pid).peak
     body = json.dumps({"model": name_of(port), "text": "word " * 2_000_000}).encode()
     for framing in (b"Content-Length: %d\r\n\r\n" % len(body), b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(body)):
         assert talk(port, HEAD + framing, body, *([b"\r\n0\r\n\r\n"] if b"chunked" in framing else [])).startswith(b"HTTP/1.1 413")
-    status, said = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "word " * 200_000})
+    status, content = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "word " * 200_000})
     assert status == 422
-    assert json.loads(said)["error"] == "the text has 1,000,000 characters, and 200,000 are allowed"
-    status, said = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "cat " * 40_000})
+    assert json.loads(content)["error"] == "the text has 1,000,000 characters, and 200,000 are allowed"
+    status, content = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "cat " * 40_000})
     assert status == 200
-    assert "cut off" in json.loads(said)["note"]
+    assert "cut off" in json.loads(content)["note"]
     assert held(pid).peak < before + 100
 
 
-def test_many_requests_on_one_connection(serving: tuple[int, int]) -> None:
-    """Sent without waiting for answers, which come one by one and in order."""
+def test_pipelined_requests_on_one_connection_are_all_answered(serving: tuple[int, int]) -> None:
+    """All 50 requests are sent before the first answer is read."""
     answer = talk(serving[0], (GET + b"\r\n") * 49 + GET + b"Connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 OK") == 50
 
 
-def test_afterwards_it_answers_as_before(serving: tuple[int, int]) -> None:
+def test_the_server_still_answers_after_all_other_tests(serving: tuple[int, int]) -> None:
     port, pid = serving
-    status, said = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "the cats play"})
+    status, content = ask(port, "POST", "/api/texts", {"model": name_of(port), "text": "the cats play"})
     assert status == 200
-    assert "cats" in said.decode()
+    assert "cats" in content.decode()
     assert held(pid).files < 100

@@ -1,4 +1,4 @@
-"""The pages: what they show, where they are, and that names are never markup or paths."""
+"""The served pages: content and addresses. Names are never interpreted as markup or as paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headscope.results.results import Results
 from headscope.results.table import Table
 
 NAME = "<script>alert(1)<b>'\"&"
-NASTY = quote(NAME, safe="")
+QUOTED_NAME = quote(NAME, safe="")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -31,7 +31,7 @@ def data(page: str) -> Any:
     return json.loads(found[1])
 
 
-def test_index_lists_the_runs_and_has_the_box(client: TestClient) -> None:
+def test_the_index_lists_the_runs_and_has_a_box_for_texts(client: TestClient) -> None:
     page = client.get("/").text
     assert '<a href="/runs/first">first</a>' in page
     assert "tokens, entropy" in page
@@ -41,7 +41,7 @@ def test_index_lists_the_runs_and_has_the_box(client: TestClient) -> None:
     assert data(page) == {"live": {"models": ["bert", "t5"], "characters": 200_000}}
 
 
-def test_a_run_is_its_report_with_an_address(client: TestClient) -> None:
+def test_the_page_of_a_run_is_its_report(client: TestClient) -> None:
     answer = client.get("/runs/first")
     shown = data(answer.text)
     assert answer.status_code == 200
@@ -62,7 +62,7 @@ def test_a_head_has_an_address(client: TestClient, address: str) -> None:
     assert data(answer.text)["head"] == address.split("/heads/")[1].removeprefix("encoder/")
 
 
-def test_without_a_kind_a_head_is_of_the_first_there_is(crossed: Results) -> None:
+def test_a_head_without_a_kind_belongs_to_the_first_kind_of_the_model(crossed: Results) -> None:
     sites = [site for site in crossed.manifest["sites"] if site["kind"] != "encoder"]
     assert sites[0]["kind"] == "decoder"
     tables = {name: Table(table.arrow.filter(pc.field("kind") != "encoder")) for name, table in crossed.items()}
@@ -92,7 +92,7 @@ def test_without_a_kind_a_head_is_of_the_first_there_is(crossed: Results) -> Non
         "9" * 5000,
     ],
 )
-def test_odd_heads_are_not_there(client: TestClient, head: str) -> None:
+def test_invalid_heads_are_not_found(client: TestClient, head: str) -> None:
     answer = client.get(f"/runs/first/heads/{head}")
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -106,15 +106,21 @@ def test_odd_heads_are_not_there(client: TestClient, head: str) -> None:
         *("//etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/static/%2e%2e%2fpage.py"),
     ],
 )
-def test_nothing_outside_is_served(client: TestClient, path: str) -> None:
-    # As the raw path: a client would tidy it up.
+def test_no_file_outside_the_app_is_served(client: TestClient, path: str) -> None:
+    # The raw path is sent, because the client would normalise it.
     answer = client.request("GET", client.base_url.copy_with(raw_path=path.encode()))
     assert answer.status_code in (404, 307)
     assert "root:" not in answer.text
 
 
-def test_names_are_never_markup(client: TestClient) -> None:
-    for path in ("/", f"/runs/{NASTY}", f"/runs/{NASTY}/heads/8-10", f"/runs/{NASTY}x", f"/runs/first/heads/{NASTY}"):
+def test_names_are_never_interpreted_as_markup(client: TestClient) -> None:
+    for path in (
+        "/",
+        f"/runs/{QUOTED_NAME}",
+        f"/runs/{QUOTED_NAME}/heads/8-10",
+        f"/runs/{QUOTED_NAME}x",
+        f"/runs/first/heads/{QUOTED_NAME}",
+    ):
         page = client.get(path).text
         assert "<script>" not in page, path
         assert "</script>alert" not in page
@@ -122,22 +128,22 @@ def test_names_are_never_markup(client: TestClient) -> None:
         assert len(scripts) in (0, 2)
         assert all("application/json" in script or 'src="/static/start.js?v=' in script for script in scripts)
     index = client.get("/").text
-    assert f'<a href="/runs/{NASTY}">{markupsafe.escape(NAME)}</a>' in index
-    assert data(client.get(f"/runs/{NASTY}").text)["run"]["name"] == NAME
-    assert data(client.get(f"/runs/{NASTY}").text)["served"] == f"/runs/{NASTY}"
+    assert f'<a href="/runs/{QUOTED_NAME}">{markupsafe.escape(NAME)}</a>' in index
+    assert data(client.get(f"/runs/{QUOTED_NAME}").text)["run"]["name"] == NAME
+    assert data(client.get(f"/runs/{QUOTED_NAME}").text)["served"] == f"/runs/{QUOTED_NAME}"
 
 
-def test_what_is_not_there_is_said(client: TestClient) -> None:
+def test_unknown_runs_and_addresses_are_reported(client: TestClient) -> None:
     page = client.get("/runs/second").text
     assert "There is no such run" in page
     assert "first, crossed" in html.unescape(page)
-    told = client.get("/api/runs/second").json()
-    assert told["error"] == "there is no such run"
+    reply = client.get("/api/runs/second").json()
+    assert reply["error"] == "there is no such run"
     assert client.get("/api/nothing").json()["error"] == "there is nothing at this address"
     assert "There is nothing at this address" in client.get("/nothing").text
 
 
-def test_every_answer_has_its_headers(client: TestClient) -> None:
+def test_every_answer_has_the_security_headers(client: TestClient) -> None:
     for path in ("/", "/live", "/runs/first", "/runs/none", "/docs", "/static/start.js", "/api/runs", "/api/none", "/openapi.json"):
         headers = client.get(path).headers
         assert headers["content-security-policy"] == POLICY, path
@@ -147,7 +153,7 @@ def test_every_answer_has_its_headers(client: TestClient) -> None:
     assert client.head("/").status_code == 200
 
 
-def test_scripts_are_kept_by_their_hash(client: TestClient) -> None:
+def test_scripts_are_cached_by_their_hash(client: TestClient) -> None:
     address = re.search(r'src="(/static/start\.js\?v=\w+)"', client.get("/").text)
     assert address is not None
     start = client.get(address[1])
@@ -163,7 +169,7 @@ def test_scripts_are_kept_by_their_hash(client: TestClient) -> None:
     assert client.get("/static/headscope.js", headers={"If-None-Match": unnamed.headers["etag"]}).status_code == 304
 
 
-def test_documentation_of_the_api_is_a_page_of_its_own(client: TestClient) -> None:
+def test_the_api_documentation_lists_all_paths_and_loads_nothing(client: TestClient) -> None:
     page = client.get("/docs").text
     assert "http://" not in page
     assert "https://" not in page
@@ -172,7 +178,7 @@ def test_documentation_of_the_api_is_a_page_of_its_own(client: TestClient) -> No
         assert path in page
 
 
-def test_comparison(client: TestClient) -> None:
+def test_the_comparison_page_shows_two_runs(client: TestClient) -> None:
     assert client.get("/compare").status_code == 422
     assert client.get("/compare?a=first").status_code == 422
     assert client.get("/compare?a=first&b=none").status_code == 404

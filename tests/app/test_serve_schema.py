@@ -1,4 +1,4 @@
-"""The API as its own description has it: requests that fit it and requests that do not, made up by schemathesis."""
+"""The API follows its OpenAPI description, for valid and invalid requests that schemathesis generates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPERATIONS = [
     ("GET", "/api/texts/{id}/differences/{other}"),
     ("GET", "/api/texts/{id}/influence/{measure}"),
 ]
-# A text that is well-formed may still name no model that there is, so that data that fit are not always accepted.
+# A valid text may still name an unknown model, so valid data are not always accepted.
 NAMES = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 load_all_checks()
 QUIET = list(HealthCheck)
@@ -45,17 +45,17 @@ def described(results: Results, crossed: Results, bert: Model, t5: Model, listen
         yield schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/openapi.json")
 
 
-def test_every_operation_is_tried(described: Any) -> None:
+def test_the_description_contains_exactly_the_tested_operations(described: Any) -> None:
     found = [(one.ok().method.upper(), one.ok().path) for one in described.get_all_operations()]
     assert sorted(found) == sorted(OPERATIONS)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["fitting", "not fitting"])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_answers_are_as_described(described: Any, method: str, path: str, mode: GenerationMode) -> None:
+def test_answers_follow_the_description(described: Any, method: str, path: str, mode: GenerationMode) -> None:
     operation = described[path][method]
     if mode is GenerationMode.NEGATIVE and not any((operation.body, operation.query)):
-        return  # any text is a name, so that there is nothing in such a request that could not fit
+        return  # any text is a valid name, so such a request cannot be invalid
 
     @settings(
         max_examples=10, deadline=None, database=None, derandomize=True, phases=[Phase.generate], suppress_health_check=[*HealthCheck]

@@ -1,4 +1,4 @@
-"""A real browser, if there is one."""
+"""A real browser, if one is installed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backgroun
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Open for a module at a time: while it is, its event loop counts as running, and tests that want one of their
-    own would fail.
+    """A browser that is open for one module. While it is open, its event loop is running, so tests that start another
+    loop would fail.
     """
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: tests in a browser skipped")
     path = os.environ.get("HEADSCOPE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
@@ -35,7 +35,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def visitor(browser: Browser) -> Iterator[Visitor]:
-    """What opens pages; the test fails if one of them had an error or called another host."""
+    """A visitor that opens pages. The test fails if a page has an error or calls another host."""
     visitor = Visitor(browser)
     yield visitor
     visitor.close()

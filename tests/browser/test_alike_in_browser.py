@@ -1,4 +1,4 @@
-"""Which heads are alike, in the report of a run that measured distances, used as a person would."""
+"""The similarity of heads in the report of a run with distances: map, tree and cards in a real browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report(run: hs.Run, tmp_path_factory: pytest.TempPathFactory) -> str:
     return run.report(tmp_path_factory.mktemp("alike") / "report.html").as_uri()
 
 
-def test_the_map_says_the_n_of_the_whole_corpus(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_the_caption_of_the_map_states_n_of_the_whole_corpus(report: str, run: hs.Run, visitor: Visitor) -> None:
     page = visitor.open(report, offline=True)
     rows = run.results["distances_pairs"]["n"][0]
     assert rows > 500
@@ -35,7 +35,7 @@ def test_the_map_says_the_n_of_the_whole_corpus(report: str, run: hs.Run, visito
     assert violations(page) == []
 
 
-def test_the_tree_is_walked_and_chosen_from(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_a_head_is_chosen_in_the_tree_with_the_keyboard(report: str, run: hs.Run, visitor: Visitor) -> None:
     page = visitor.open(report, offline=True)
     tree = page.locator("[data-view=tree]")
     assert tree.locator(".hs-leaf").count() == 144
@@ -52,17 +52,19 @@ def test_the_tree_is_walked_and_chosen_from(report: str, run: hs.Run, visitor: V
     assert page.url.endswith(f"#head={leaves[2]}")
 
 
-def test_the_card_has_the_neighbours_of_the_corpus(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_the_card_of_a_head_lists_its_nearest_heads(report: str, run: hs.Run, visitor: Visitor) -> None:
     found = alike(run.results)
     head = next(head for head, labels in zip(found.heads, found.behaviours, strict=True) if labels)
     page = visitor.open(f"{report}#head={head}", offline=True)
     card = page.locator(".hs-card")
-    assert "No label of this head holds with an interval." in card.inner_text(), "40 sentences are of few documents"
+    assert "No label of this head holds with an interval." in card.inner_text(), (
+        "40 sentences come from few documents, so no label is significant"
+    )
     (near, distance), *_ = found.neighbours(head)
     assert f"{near} {distance:.3f}" in card.locator(".hs-near li").first.inner_text()
 
 
-def test_the_tree_is_saved(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_the_tree_is_saved_as_csv_and_svg(report: str, run: hs.Run, visitor: Visitor) -> None:
     page = visitor.open(report, offline=True)
     frame = page.locator("[data-view=tree] .hs-frame")
     rows = list(csv.DictReader(io.StringIO(downloaded(page, frame.get_by_role("button", name="as CSV")).decode())))

@@ -1,4 +1,4 @@
-"""The page of a text that a model wrote, in a real browser: its steps on a slider, by keyboard, and what each shows."""
+"""The page of a generated text in a real browser: the slider of its steps, and what each step shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def view(writer: Model) -> hs.api.running.View:  # type: ignore[name-defined]
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_steps_follow_the_keyboard(view, visitor: Visitor, tmp_path: Path, width: int, dark: bool) -> None:  # type: ignore[no-untyped-def]
+def test_the_keyboard_moves_through_the_steps(view, visitor: Visitor, tmp_path: Path, width: int, dark: bool) -> None:  # type: ignore[no-untyped-def]
     page = visitor.open(f"file://{view.save(tmp_path / 'page.html')}", offline=True, width=width, dark=dark)
     page.wait_for_selector("figure svg text")
     assert page.locator("h1").inner_text() == f"mini-decoder continues “{PROMPT}”"
@@ -27,11 +27,11 @@ def test_steps_follow_the_keyboard(view, visitor: Visitor, tmp_path: Path, width
     slider = page.get_by_role("slider", name="generation")
     chosen, row = page.locator("[data-side=row] [style*=underline]"), page.locator("[data-side=row] [aria-selected=true]")
     for number in (1, 2, 3):
-        said = f"step {number} of 6: “{tokens[start + number - 1]}”"
-        expect(page.locator(".hs-steps output")).to_have_text(said)
-        assert slider.get_attribute("aria-valuetext") == said
+        step_label = f"step {number} of 6: “{tokens[start + number - 1]}”"
+        expect(page.locator(".hs-steps output")).to_have_text(step_label)
+        assert slider.get_attribute("aria-valuetext") == step_label
         expect(row).to_have_text(tokens[start + number - 2])
-        assert row.get_attribute("data-at") == str(start + number - 2), "the row whose output chose the token"
+        assert row.get_attribute("data-at") == str(start + number - 2), "the selected row is the one whose output chose the token"
         expect(chosen).to_have_text(tokens[start + number - 1])
         weights = [float(weight) for weight in page.locator(".hs-weights text").all_text_contents()]
         expected = sorted((round(float(weight), 2) for weight in view.step(number, "5-3") if weight >= 0.005), reverse=True)
@@ -48,7 +48,7 @@ def test_steps_follow_the_keyboard(view, visitor: Visitor, tmp_path: Path, width
     assert page.locator(".hs-generated rect").count() == 2
 
 
-def test_steps_in_other_views(view, visitor: Visitor, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_steps_are_shown_in_other_views_except_between_words(view, visitor: Visitor, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     page = visitor.open(f"file://{view.save(tmp_path / 'page.html')}", offline=True)
     page.wait_for_selector("figure svg text")
     caption = page.locator("figcaption")

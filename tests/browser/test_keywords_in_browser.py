@@ -1,4 +1,4 @@
-"""The page of shaded texts in a real browser: nothing runs, nothing is fetched, everything can be read, light and
+"""The page of shaded texts in a real browser: no script runs, nothing is fetched, and the page is readable, light and
 dark, wide and narrow.
 """
 
@@ -17,8 +17,8 @@ from helpers.browsing import Visitor, violations
 TEXT = "The cat <script>document.title = 'gone'</script> sat on <img src=https://example.org/x.png> the mat.\n\nA dog came " + "x" * 200
 
 
-def found(text: str) -> KeywordResult:
-    """A text whose words weigh from 0 to 1 in turn, so that every shade is there."""
+def result_of(text: str) -> KeywordResult:
+    """The keywords of a text whose word weights fall evenly from 1 to 0, so that every shade occurs."""
     document = plain(text)
     weights = np.linspace(0, 1, len(document.words))[::-1]
     return KeywordResult(
@@ -27,9 +27,9 @@ def found(text: str) -> KeywordResult:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_the_page(visitor: Visitor, tmp_path: Path, width: int, dark: bool) -> None:
+def test_texts_are_shaded_and_their_markup_is_not_executed(visitor: Visitor, tmp_path: Path, width: int, dark: bool) -> None:
     path = tmp_path / "page.html"
-    path.write_text(page([found(TEXT), found("One more text.")], 5, "headscope:0|text:x"), encoding="utf-8")
+    path.write_text(page([result_of(TEXT), result_of("One more text.")], 5, "headscope:0|text:x"), encoding="utf-8")
     opened = visitor.open(path.as_uri(), width, dark, offline=True, drawn=False)
     assert opened.title() == "Keywords of 2 texts"
     assert opened.locator("script").count() == opened.locator("img").count() == opened.locator("b").count() == 0

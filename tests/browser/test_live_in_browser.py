@@ -16,14 +16,14 @@ from headscope.corpora import Corpus, read
 from helpers.browsing import Visitor, downloaded, expect, violations
 from helpers.serving import listening
 
-OPENED = "figure[data-figure^=attention]"  # the view of the heads that are open
+OPENED = "figure[data-figure^=attention]"  # the view of the open heads
 ARE, IS = "The keys to the cabinet are here.", "The keys to the cabinet is here."
 PAIR = f"#mode=compare&text={quote(ARE)}&second={quote(IS)}"
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of a run that knows heads of `mini`, and none of `mini-decoder`."""
+    """The address of a server with a run that has known heads of `mini`, and none of `mini-decoder`."""
     corpus = Corpus.of([Document(document.id, document.sentences[1:2]) for document in read("sampler")])
     run = hs.run("mini", corpus, ["positions"], tmp_path_factory.mktemp("served") / "one", replicates=50)
     limits = Limits(generate_tokens=8)
@@ -32,15 +32,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def state(address: str) -> dict[str, str]:
-    """What the address says after its #."""
+    """The parameters after the # of an address."""
     return {name: values[0] for name, values in parse_qs(urlsplit(address).fragment).items()}
 
 
-def test_an_example_opens_the_first_head_that_the_run_knows(server: str, visitor: Visitor) -> None:
+def test_an_example_opens_the_first_known_head_of_the_run(server: str, visitor: Visitor) -> None:
     page = visitor.open(server)
     page.get_by_role("button", name="She opened the old door").click()
     caption = page.locator(f"{OPENED} figcaption")
-    expect(caption).to_contain_text("head 1-5, between 10 words")  # words, unless tokens are asked for
+    expect(caption).to_contain_text("head 1-5, between 10 words")  # words are the default level
     assert page.locator(".hs-live textarea").input_value() == "She opened the old door with a rusty key."
     known = page.get_by_role("group", name="heads that a run knows")
     assert known.get_by_role("button", pressed=True).inner_text() == "1-5 · next token"
@@ -51,20 +51,20 @@ def test_an_example_opens_the_first_head_that_the_run_knows(server: str, visitor
     assert state(page.url) == {"text": "She opened the old door with a rusty key.", "model": "mini", "head": "2-1"}
 
 
-def test_an_example_of_the_gallery_opens_the_head_that_it_shows(server: str, visitor: Visitor) -> None:
+def test_an_example_of_the_gallery_opens_its_head(server: str, visitor: Visitor) -> None:
     page = visitor.open(server)
     page.get_by_role("button", name="2-1 · previous token, from one").click()
     expect(page.locator(f"{OPENED} figcaption")).to_contain_text("head 2-1,")
 
 
-def test_all_heads_are_the_way_to_one(server: str, visitor: Visitor) -> None:
+def test_a_click_in_the_grid_of_all_heads_opens_a_head(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}#text=A+cat+sat.", 390)
     expect(page.locator(".hs-cell image")).to_have_count(144)
     cell = page.get_by_role("button", name=re.compile("^head 8-4,"))
     cell.click()
     expect(page.locator(f"{OPENED} figcaption")).to_contain_text("head 8-4,")
     assert cell.get_attribute("aria-pressed") == "true"
-    expect(page.locator(f"{OPENED} .hs-title")).to_be_in_viewport()  # although it is below
+    expect(page.locator(f"{OPENED} .hs-title")).to_be_in_viewport()  # although it is below the grid
     assert page.get_by_role("button", name=re.compile("^head 1-5, known for: next token")).count() == 1
 
 
@@ -84,7 +84,7 @@ def test_a_link_opens_the_same_view(server: str, visitor: Visitor) -> None:
     expect(again.locator(f"{OPENED} figcaption")).to_contain_text("heads 8-4, 2-1, between 4 tokens")
 
 
-def test_back_returns_to_the_text_before(server: str, visitor: Visitor) -> None:
+def test_back_returns_to_the_previous_text(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}#text=A+cat+sat.")
     page.wait_for_selector(f"{OPENED} svg text")
     page.locator(".hs-live textarea").fill("A dog ran.")
@@ -104,7 +104,7 @@ def test_another_model_reads_the_same_text(server: str, visitor: Visitor) -> Non
     assert "No run of mini-decoder with labels of heads is served" in page.locator(".hs-live").inner_text()
 
 
-def test_a_minimal_pair(server: str, visitor: Visitor) -> None:
+def test_a_minimal_pair_shows_the_differences_of_all_heads(server: str, visitor: Visitor) -> None:
     page = visitor.open(server)
     page.get_by_role("button", name=re.compile(r"a minimal pair")).click()
     grid = page.locator("figure[data-figure^=differences-]")
@@ -122,7 +122,9 @@ def test_a_minimal_pair(server: str, visitor: Visitor) -> None:
     assert f"Mean difference over words {means['8-4']:.3f}" in difference.locator("figcaption").inner_text()
     cells = [line.split(",") for line in downloaded(page, difference.get_by_role("button", name="as CSV")).decode().splitlines()[1:]]
     words = [cell for cell in cells if "[" not in cell[1]]
-    assert sum(abs(float(cell[-1])) for cell in words) / 2 / 8 == pytest.approx(means["8-4"], abs=1e-3)  # by the definition
+    assert sum(abs(float(cell[-1])) for cell in words) / 2 / 8 == pytest.approx(
+        means["8-4"], abs=1e-3
+    )  # the definition of the mean difference
     assert state(page.url)["head"] == "8-4"
 
 
@@ -131,10 +133,10 @@ def test_texts_that_cannot_be_compared_are_still_shown(server: str, visitor: Vis
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("the texts have 4 and 11 words, and only")
     expect(page.locator(OPENED)).to_have_count(2)
-    visitor.problems[:] = [problem for problem in visitor.problems if "422" not in problem]  # how the page learned it
+    visitor.problems[:] = [problem for problem in visitor.problems if "422" not in problem]  # the status that the server must return here
 
 
-def test_a_decoder_writes_on(server: str, visitor: Visitor) -> None:
+def test_a_decoder_generates_tokens_and_shows_the_steps(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}#model=mini-decoder&text={quote('The keys to the cabinet are on the')}")
     page.wait_for_selector(f"{OPENED} svg text")
     page.get_by_label("tokens, 1 to 8").fill("4")
@@ -160,12 +162,12 @@ def test_a_decoder_writes_on(server: str, visitor: Visitor) -> None:
         ("#text=%20&model=mini", "There is no text yet"),
     ],
 )
-def test_addresses_that_name_what_is_not_there(server: str, visitor: Visitor, place: str, said: str) -> None:
+def test_invalid_addresses_are_reported(server: str, visitor: Visitor, place: str, said: str) -> None:
     page = visitor.open(server + place)
     expect(page.get_by_role("alert")).to_contain_text(said)
 
 
-def test_any_second_text_is_answered(server: str, visitor: Visitor) -> None:
+def test_second_texts_that_cannot_be_compared_are_reported(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}{PAIR}")
     page.wait_for_selector("figure[data-figure^=differences-]")
     alert = page.get_by_role("alert")
@@ -192,7 +194,7 @@ def test_any_second_text_is_answered(server: str, visitor: Visitor) -> None:
     ],
     ids=["pair", "pair on a phone", "generated", "one text", "start"],
 )
-def test_typed_texts_keep_nobody_out(server: str, visitor: Visitor, place: str, width: int, dark: bool) -> None:
+def test_pages_of_typed_texts_are_accessible_and_fit_the_window(server: str, visitor: Visitor, place: str, width: int, dark: bool) -> None:
     page = visitor.open(server + place, width, dark)
     page.wait_for_selector(f"{OPENED} svg text" if place else ".hs-starts li")
     page.wait_for_load_state("networkidle")

@@ -1,4 +1,4 @@
-"""A notebook that was run and written as a page by nbconvert: without a kernel and a network, its views can be seen."""
+"""A notebook that nbconvert has converted to a page: its views are visible without a kernel and without a network."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("anywidget")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
-    assert sum(LIVE in output.get("data", {}) for cell in notebook.cells for output in cell.outputs) == 2, "views are live, too"
-    assert "AnyModel" in str(notebook.metadata.widgets), "nbconvert prefers widgets where it knows their state"
+    assert sum(LIVE in output.get("data", {}) for cell in notebook.cells for output in cell.outputs) == 2, (
+        "the two views are also stored as widgets"
+    )
+    assert "AnyModel" in str(notebook.metadata.widgets), "the state of the widgets is stored; nbconvert prefers such widgets"
     path = tmp_path_factory.mktemp("nbconvert") / "notebook.html"
     body, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
     path.write_text(body, encoding="utf-8")
     return path
 
 
-def test_every_view_is_there_offline(page: Path, browser: Browser) -> None:
+def test_every_view_is_drawn_offline(page: Path, browser: Browser) -> None:
     context = browser.new_context(offline=True)
     context.set_default_timeout(600_000)
     shown = context.new_page()

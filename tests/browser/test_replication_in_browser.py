@@ -1,4 +1,4 @@
-"""The page of a replication, opened from disk with the network off, in a wide dark window and in a narrow light one."""
+"""The page of a replication, opened from disk without a network, in a wide dark window and in a narrow light one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from helpers.browsing import Visitor, violations
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Every claim of Clark et al., with all verdicts in turn and long texts in its cells; steps that were not done."""
+    """The address of a page with every claim of Clark et al., all verdicts in turn, long cells, and steps not done."""
     recipe, _ = read_recipe("clark2019")
     numbers = [Number(0.12345, 0.1, 0.2, n=12_345, named="10-11"), None]
     claims = []
@@ -38,7 +38,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False)])
-def test_it_can_be_read_by_everyone(page: str, width: int, dark: bool, visitor: Visitor) -> None:
+def test_the_page_is_accessible_and_fits_the_window(page: str, width: int, dark: bool, visitor: Visitor) -> None:
     shown = visitor.open(page, width=width, dark=dark, offline=True, drawn=False)
     assert shown.locator("h1").inner_text() == "Replication of Clark et al. 2019 with mini"
     assert shown.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -49,7 +49,7 @@ def test_it_can_be_read_by_everyone(page: str, width: int, dark: bool, visitor: 
     assert violations(shown) == []
 
 
-def test_steps_are_linked(page: str, visitor: Visitor) -> None:
+def test_claims_are_linked_to_their_steps(page: str, visitor: Visitor) -> None:
     shown = visitor.open(page, offline=True, drawn=False)
     shown.locator("#claims .group a").first.click()
     assert shown.url.endswith("#step-surface")

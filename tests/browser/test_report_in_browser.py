@@ -1,4 +1,4 @@
-"""The report and the comparison, opened from disk with the network off, used as a person would."""
+"""The report and the comparison, opened from disk without a network, and used with the keyboard and the mouse."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ def report(run: hs.Run, tmp_path_factory: pytest.TempPathFactory) -> str:
     return run.report(tmp_path_factory.mktemp("page") / "report.html").as_uri()
 
 
-def test_it_opens_with_the_strongest_finding(report: str, run: hs.Run, visitor: Visitor) -> None:
-    """Small, without a network: a sentence with its lines, cards, and the grid with that head chosen."""
+def test_the_report_opens_with_the_strongest_finding(report: str, run: hs.Run, visitor: Visitor) -> None:
+    """The file is small and works without a network. It shows a sentence with its lines, cards, and the grid with the
+    head of the finding chosen.
+    """
     size = Path(report.removeprefix("file://")).stat().st_size
     assert 500_000 < size < 3_000_000
     page = visitor.open(report, offline=True)
@@ -57,12 +59,12 @@ def test_it_opens_with_the_strongest_finding(report: str, run: hs.Run, visitor: 
     assert_allclose(first.effect, max(row["lift"] for row in sure))
     assert page.locator(".first h2").inner_text() == f"{first.title}."
     assert page.locator(".first [data-view=sentence] path[stroke='var(--hs-red)']").count() >= 1
-    assert page.locator(".first .words").count() == 0, "the words for pages without scripts are gone"
+    assert page.locator(".first .words").count() == 0, "the text for pages without scripts is removed"
     cards = page.locator(".cards li")
     assert [card.strip(".") for card in cards.locator("h3").all_inner_texts()] == [other.title for other in others]
     assert cards.locator("svg").count() >= len(others)
     assert f"Head {first.head}" in page.locator(".hs-card h3").first.inner_text()
-    assert "#" not in page.url, "what the page chose is not in its address"
+    assert "#" not in page.url, "a head that the page chose is not in the address"
     assert page.locator("#summary li").count() >= 5
     for view in ("explorer", "curves", "contest", "map"):
         assert page.locator(f"[data-view={view}] svg").count() >= 1, view
@@ -73,7 +75,7 @@ def test_it_opens_with_the_strongest_finding(report: str, run: hs.Run, visitor: 
     assert page.locator("#signature").inner_text() == run.signature
 
 
-def test_a_head_is_chosen_and_looked_at(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_a_head_is_chosen_with_the_keyboard_and_with_the_mouse(report: str, run: hs.Run, visitor: Visitor) -> None:
     page = visitor.open(f"{report}#head=1-1", offline=True)
     page.locator("[data-view=explorer] svg [tabindex='0'][role=button]").first.focus()
     for key in ("ArrowRight", "ArrowDown", "Enter"):
@@ -87,7 +89,7 @@ def test_a_head_is_chosen_and_looked_at(report: str, run: hs.Run, visitor: Visit
     best = run["relations"].table.where(layer=8, head=4).sort("lift", descending=True)
     assert best["label"][0] in card.locator(".hs-said").inner_text()
     titles = card.locator("h4").all_inner_texts()
-    assert titles.index("Seen at work") < titles.index("In numbers"), "examples come first"
+    assert titles.index("Seen at work") < titles.index("In numbers"), "examples come before numbers"
     assert card.locator(".hs-examples .hs-frame").count() >= 2
     card.get_by_role("button", name="next head").click()
     assert "Head 8-5" in card.locator("h3").first.inner_text()
@@ -145,7 +147,7 @@ def test_the_state_of_the_page_is_in_its_address(report: str, run: hs.Run, visit
     assert page.locator(".hs-card").count() == 0
 
 
-def test_types_of_heads_are_sorted_filtered_and_lead_to_the_head(tmp_path: Path, visitor: Visitor) -> None:
+def test_types_of_heads_are_sorted_and_filtered_and_open_a_head(tmp_path: Path, visitor: Visitor) -> None:
     run = hs.run("mini-decoder", "repeats:20x8", ["sequences", "tokens"], replicates=100, gallery=0)
     labels = run.results.head_labels
     page = visitor.open(run.report(tmp_path / "report.html").as_uri(), offline=True)
@@ -173,7 +175,7 @@ def test_types_of_heads_are_sorted_filtered_and_lead_to_the_head(tmp_path: Path,
 
 
 def test_the_grid_shows_a_slice(tmp_path: Path, visitor: Visitor) -> None:
-    """A choice beside the quantity recolours the grid; how many documents a slice has is said."""
+    """The choice of a slice recolours the grid, and the number of documents of each slice is shown."""
     documents = [replace(document, metadata={"genre": ("news", "diary")[number % 3 == 0]}) for number, document in enumerate(excerpt(7))]
     run = hs.run("mini", Corpus.of(documents), ["entropy"], by="genre", replicates=20, gallery=8)
     page = visitor.open(run.report(tmp_path / "report.html").as_uri(), offline=True)
@@ -206,8 +208,8 @@ def test_the_grid_shows_a_slice(tmp_path: Path, visitor: Visitor) -> None:
     assert violations(page) == []
 
 
-def test_an_example_is_looked_at_and_saved(report: str, run: hs.Run, visitor: Visitor) -> None:
-    """One word alone, red only for what is annotated, without special tokens, and as files."""
+def test_an_example_is_inspected_and_saved(report: str, run: hs.Run, visitor: Visitor) -> None:
+    """A word can be isolated, only annotated links are red, special tokens can be hidden, and pictures are saved."""
     page = visitor.open(f"{report}#head=8-4", offline=True)
     example = page.locator(".hs-examples .hs-frame").first
     svg = downloaded(page, example.get_by_role("button", name="as SVG"))
@@ -226,13 +228,13 @@ def test_an_example_is_looked_at_and_saved(report: str, run: hs.Run, visitor: Vi
     assert red >= 1
     drawn = example.locator("svg .hs-links line")
     opacities = drawn.evaluate_all("lines => lines.map((line) => Number(line.getAttribute('stroke-opacity')))")
-    assert min(opacities) > 0.2, "even what is faded beside the red lines can be seen in dark mode"
+    assert min(opacities) > 0.2, "lines that are faded beside the red ones are still visible in dark mode"
     words = example.locator("svg [role=option]")
     word = words.nth(1)
     word.hover()
-    said = example.locator("[aria-live]")
-    expect(said).to_contain_text((word.text_content() or "?").strip()[:3], timeout=60_000)
-    expect(said).to_contain_text(re.compile(r"[0-9]"), timeout=60_000)
+    announcement = example.locator("[aria-live]")
+    expect(announcement).to_contain_text((word.text_content() or "?").strip()[:3], timeout=60_000)
+    expect(announcement).to_contain_text(re.compile(r"[0-9]"), timeout=60_000)
     word.click()
     page.mouse.move(0, 0)
     assert example.locator("svg line[stroke='var(--hs-red)']").count() == red, "a pinned word is not an annotated link"
@@ -245,8 +247,8 @@ def test_an_example_is_looked_at_and_saved(report: str, run: hs.Run, visitor: Vi
     assert example.locator("svg").first.text_content()
 
 
-def test_words_are_joined_as_in_python(tmp_path: Path, visitor: Visitor) -> None:
-    """The browser's own word-level map against the one that all measures use."""
+def test_the_word_level_map_equals_that_of_python(tmp_path: Path, visitor: Visitor) -> None:
+    """The word-level map that the browser computes equals the one that all measures use."""
     model = hs.load("mini")
     (document,) = [document for document in hs.read("sampler") if "news" in document.id][:1]
     encoded = max(Encoder(model.tokenizer, "sentence", 128).texts([document], Tally()), key=len)
@@ -270,14 +272,14 @@ def test_words_are_joined_as_in_python(tmp_path: Path, visitor: Visitor) -> None
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_nobody_is_kept_out(report: str, visitor: Visitor, width: int, dark: bool) -> None:
+def test_the_report_is_accessible_and_fits_the_window(report: str, visitor: Visitor, width: int, dark: bool) -> None:
     page = visitor.open(f"{report}#head=8-4", width, dark, offline=True)
     page.wait_for_selector(".hs-examples svg")
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_grid_by_quantity_order_filter_and_map(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_the_grid_is_ordered_filtered_saved_and_shown_as_maps(report: str, run: hs.Run, visitor: Visitor) -> None:
     page = visitor.open(report, offline=True)
     grid = page.locator("[data-view=explorer] .hs-frame").first
     _choose(grid.get_by_label("quantity"), "to_sep")
@@ -302,7 +304,7 @@ def test_the_grid_by_quantity_order_filter_and_map(report: str, run: hs.Run, vis
     expect(grid.locator("svg image")).to_have_count(144, timeout=60_000)
 
 
-def test_heads_are_reached_from_addresses_and_figures(report: str, run: hs.Run, visitor: Visitor) -> None:
+def test_heads_are_opened_from_addresses_and_figures(report: str, run: hs.Run, visitor: Visitor) -> None:
     page = visitor.open(f"{report}#head=8-4", offline=True)
     page.wait_for_function("() => Math.abs(document.querySelector('.hs-card').getBoundingClientRect().top) < 100")
     page.evaluate("() => { location.hash = '#head=3-2'; }")
@@ -334,7 +336,7 @@ def test_heads_of_a_decoder_have_short_names(mini_decoder: Model, tmp_path: Path
     assert "decoder/" not in page.locator("body").inner_text()
 
 
-def test_two_runs_side_by_side(run: hs.Run, tmp_path: Path, visitor: Visitor) -> None:
+def test_two_runs_are_compared_side_by_side(run: hs.Run, tmp_path: Path, visitor: Visitor) -> None:
     other = hs.run("mini", excerpt(10), ["positions", "relations"], weights="random", replicates=20, gallery=0)
     path = write_comparison(compare([run.results, other.results]), tmp_path / "compare.html")
     page: Page = visitor.open(path.as_uri(), offline=True)

@@ -1,4 +1,4 @@
-"""The page of sentences that can be tried without installing: two sentences, in a real browser, from a file."""
+"""The page of example sentences to try without installing, opened from a file in a real browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def address(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_a_sentence_and_a_head_are_chosen(address: str, visitor: Visitor, width: int, dark: bool) -> None:
+def test_a_sentence_and_a_head_can_be_chosen(address: str, visitor: Visitor, width: int, dark: bool) -> None:
     page = visitor.open(address, offline=True, width=width, dark=dark)
     expect(page.locator(".hs-cell image")).to_have_count(144)
     expect(page.locator(".hs-read")).to_have_text("She opened the door.")
@@ -46,7 +46,7 @@ def test_a_sentence_and_a_head_are_chosen(address: str, visitor: Visitor, width:
     assert page.evaluate("location.hash") == "#sentence=2&head=2-1"
 
 
-def test_the_address_chooses_both(address: str, visitor: Visitor) -> None:
+def test_the_address_chooses_the_sentence_and_the_head(address: str, visitor: Visitor) -> None:
     page = visitor.open(f"{address}#sentence=2&head=5-5", offline=True)
     expect(page.locator(".hs-read")).to_have_text("Peter hurt himself.")
     expect(page.locator("figcaption", has_text="Attention of head 5-5,")).to_have_count(1)

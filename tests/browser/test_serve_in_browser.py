@@ -1,4 +1,4 @@
-"""The served pages in a real browser: addresses of heads, and texts typed in."""
+"""The served pages in a real browser: addresses of heads, and typed texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from helpers.browsing import Visitor, downloaded, expect, violations
 from helpers.serving import listening
 
 TEXT = "The old clock on the wall <b>stopped</b>."
-OPENED = "figure[data-figure^=attention]"  # the view of the heads that are open
+OPENED = "figure[data-figure^=attention]"  # the view of the open heads
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-def test_a_head_can_be_sent_as_an_address(server: str, visitor: Visitor) -> None:
+def test_the_address_of_the_page_names_the_chosen_head(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}/runs/one/heads/8-10")
     assert page.locator(".hs-card[aria-label='head 8-10']").is_visible()
     page.get_by_role("button", name=re.compile(r"^(head )?3-2\b")).first.click()
@@ -38,21 +38,21 @@ def test_a_head_can_be_sent_as_an_address(server: str, visitor: Visitor) -> None
     assert page.url == f"{server}/runs/one/heads/3-2"
 
 
-def test_a_text_is_typed_in(server: str, visitor: Visitor) -> None:
+def test_a_typed_text_is_drawn_and_kept_in_the_address(server: str, visitor: Visitor) -> None:
     page = visitor.open(server)
     page.locator(".hs-live textarea").fill(TEXT)
     page.locator(".hs-live textarea").press("Control+Enter")
     page.wait_for_selector(f"{OPENED} svg text", timeout=60_000)
     words = page.locator(f"{OPENED} svg").first.inner_html()
     assert "clock" in words
-    assert "&lt;" in words  # the text's own marks, as text
+    assert "&lt;" in words  # markup of the text is shown as text
     assert page.url.startswith(f"{server}/live#text=The+old+clock+on+the+wall+%3Cb%3Estopped")
     again = visitor.open(page.url)
     again.wait_for_selector(f"{OPENED} svg text", timeout=60_000)
     assert again.locator(".hs-live textarea").input_value() == TEXT
 
 
-def test_a_forgotten_text_is_sent_again(server: str, visitor: Visitor) -> None:
+def test_a_text_that_the_server_has_removed_is_sent_again(server: str, visitor: Visitor) -> None:
     pages = []
     for text in ("A cat sat.", "A dog ran."):
         pages.append(visitor.open(f"{server}/live#text={text.replace(' ', '+')}"))
@@ -62,10 +62,12 @@ def test_a_forgotten_text_is_sent_again(server: str, visitor: Visitor) -> None:
     page.get_by_label("add heads").press("Enter")
     page.locator(f"{OPENED} figcaption", has_text="1-7").wait_for()
     assert page.locator(".hs-trouble").count() == 0
-    visitor.problems[:] = [problem for problem in visitor.problems if "404" not in problem]  # how the page learned that it was forgotten
+    visitor.problems[:] = [
+        problem for problem in visitor.problems if "404" not in problem
+    ]  # the status that the server returns for a removed text
 
 
-def test_what_cannot_be_read_is_said(server: str, visitor: Visitor) -> None:
+def test_an_empty_text_is_reported(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}/live")
     page.get_by_role("button", name="Look").click()
     assert "type a sentence" in page.get_by_role("alert").inner_text()
@@ -81,7 +83,7 @@ def test_what_cannot_be_read_is_said(server: str, visitor: Visitor) -> None:
     ],
     ids=["script", "emoji", "right-to-left", "2000 words"],
 )
-def test_any_text_is_text(server: str, visitor: Visitor, text: str, words: list[str]) -> None:
+def test_any_text_is_shown_as_text(server: str, visitor: Visitor, text: str, words: list[str]) -> None:
     page = visitor.open(f"{server}/live")
     alerts: list[str] = []
     page.on("dialog", lambda dialog: alerts.append(dialog.message))
@@ -100,11 +102,11 @@ def test_any_text_is_text(server: str, visitor: Visitor, text: str, words: list[
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
-def test_two_texts_and_words_with_hidden_specials(server: str, visitor: Visitor) -> None:
+def test_rows_of_a_pair_sum_to_one_without_special_tokens(server: str, visitor: Visitor) -> None:
     page = visitor.open(f"{server}/live?text=She+called.&second=He+did+not+answer.")
     page.wait_for_selector(f"{OPENED} svg text", timeout=60_000)
     figure = page.locator(OPENED)
-    assert figure.locator("svg text").all_text_contents().count("[SEP]") == 4  # two on each side
+    assert figure.locator("svg text").all_text_contents().count("[SEP]") == 4  # two per side
     figure.get_by_label("special tokens").select_option("renormalise")
     expect(figure.locator("svg text", has_text="[SEP]")).to_have_count(0, timeout=60_000)
     rows = [line.split(",") for line in downloaded(page, figure.get_by_role("button", name="as CSV")).decode().splitlines()[1:]]
@@ -125,7 +127,7 @@ def test_two_runs_are_compared(server: str, visitor: Visitor) -> None:
 
 @pytest.mark.parametrize("place", ["/", "/runs/one/heads/8-10", "/live?text=A+cat+sat.", "/docs"])
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_served_pages_keep_nobody_out(server: str, visitor: Visitor, place: str, width: int, dark: bool) -> None:
+def test_served_pages_are_accessible_and_fit_the_window(server: str, visitor: Visitor, place: str, width: int, dark: bool) -> None:
     page = visitor.open(server + place, width, dark, drawn=not place.startswith("/docs"))
     if "live" in place:
         page.wait_for_selector(f"{OPENED} svg text", timeout=60_000)

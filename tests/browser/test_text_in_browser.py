@@ -1,4 +1,4 @@
-"""The page of one text in a real browser, offline: all heads at a glance, influence between words, words in red."""
+"""The page of one text in a real browser, offline: all heads, influence between words, and red words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_thumbnail_opens_its_head(mini: Model, visitor: Visitor, tmp_path: Pat
     expect(page.locator(".hs-cell image")).to_have_count(24)
 
 
-def test_influence_is_what_python_computes(mini: Model, visitor: Visitor, tmp_path: Path) -> None:
+def test_influence_equals_that_of_python(mini: Model, visitor: Visitor, tmp_path: Path) -> None:
     view = hs.view(mini, *PAIR, measure="A", layer=3, specials="hide", highlight="hopped→rabbit")
     page = opened(visitor, tmp_path, view)
     for measure, layer in (("A", "3"), ("rollout", "mean")):
@@ -61,22 +61,22 @@ def test_influence_is_what_python_computes(mini: Model, visitor: Visitor, tmp_pa
     assert "influence of →" in svg
     assert "|measure:rollout" in svg
     red = page.locator("svg text").evaluate_all(f"texts => texts.filter(t => getComputedStyle(t).fill == '{RED}').map(t => t.textContent)")
-    assert red == ["hopped", "rabbit"], "the row, and the column"
+    assert red == ["hopped", "rabbit"], "one word in the rows, one in the columns"
     assert violations(page) == []
 
 
-def test_named_words_are_red(mini: Model, visitor: Visitor, tmp_path: Path) -> None:
+def test_highlighted_words_and_their_links_are_red(mini: Model, visitor: Visitor, tmp_path: Path) -> None:
     page = opened(visitor, tmp_path, hs.view(mini, *PAIR, heads="8-4", highlight=["hopped->rabbit", "slowly"]))
     red = page.locator(".hs-word").evaluate_all(f"words => words.filter(w => getComputedStyle(w).fill == '{RED}').map(w => w.textContent)")
     assert red == ["hopped", "slowly", "rabbit", "slowly"], "on the left, then on the right"
-    strong = page.locator(".hs-links line[stroke='var(--hs-red)']").count()
-    assert strong == 1 + 11 + 10, "one link, and all that slowly attends to or is attended by"
+    red_lines = page.locator(".hs-links line[stroke='var(--hs-red)']").count()
+    assert red_lines == 1 + 11 + 10, "the link of the pair, and all links from and to slowly"
     assert "in red: hopped->rabbit, slowly" in page.locator("figcaption").inner_text()
     page.get_by_label("in red").select_option("")
     expect(page.locator(".hs-links line[stroke='var(--hs-red)']")).to_have_count(0)
 
 
-def test_a_decoder_s_heads_are_named_with_and_without_their_kind(mini_decoder: Model, visitor: Visitor, tmp_path: Path) -> None:
+def test_heads_of_a_decoder_can_be_named_with_or_without_their_kind(mini_decoder: Model, visitor: Visitor, tmp_path: Path) -> None:
     page = opened(visitor, tmp_path, hs.view(mini_decoder, "The keys to the cabinet are here.", heads="7-5", highlight="are->keys"))
     assert page.locator(".hs-links line[stroke='var(--hs-red)']").count() == 1
     for name in ("4-3", "decoder/8-5"):

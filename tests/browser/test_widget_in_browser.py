@@ -1,4 +1,4 @@
-"""A notebook's views in a browser: the widget with a stand-in for its kernel, and pages in frames, several at once."""
+"""Views of a notebook in a real browser: widgets with a simulated kernel, and several pages in frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.views.page import bundle, plain
 
 TEXT = "The keys to the old cabinet that my sister bought are on the table."
-# What anywidget does: one module, a model with the data, an element to draw into.
+# Does what anywidget does: it loads one module, and passes a model with the data and an element to draw into.
 HOST = """<!doctype html><meta charset="utf-8"><body style="background:GROUND">
 <style>button { display: none !important } .hs text { fill: red !important }</style>
 <div id="one"></div><div id="two"></div></body>"""
@@ -40,17 +40,17 @@ START = """async ({ source, views }) => {
 
 
 class Kernel:
-    """Answers as the widget in Python does."""
+    """Answers messages as the widget in Python does."""
 
     def __init__(self, views: dict[str, Any]) -> None:
         self.views = views
-        self.asked: list[tuple[str, str]] = []
+        self.requested: list[tuple[str, str]] = []
 
     def __call__(self, id: str, message: dict[str, Any]) -> dict[str, Any]:
         content = {"kind": message["kind"], "id": message["id"]}
         if message["kind"] == "influence":
             return {"content": {**content, "influence": plain(self.views[id].influence_of(message["measure"]))}}
-        self.asked.append((id, message["head"]))
+        self.requested.append((id, message["head"]))
         return {"content": content, "bytes": base64.b64encode(self.views[id].bytes_of(message["head"])).decode()}
 
 
@@ -71,21 +71,21 @@ def views() -> dict[str, Any]:
     return {"one": hs.view(model, TEXT, heads=["8-4"]), "two": hs.view(model, "Dogs and cats play in the garden all day.", heads=["2-1"])}
 
 
-def test_two_live_views_fetch_maps_and_do_not_disturb_each_other(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+def test_two_live_views_fetch_maps_independently(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
     page, kernel = notebook(visitor, tmp_path, views)
     one, two = page.locator("#one"), page.locator("#two")
     one.get_by_text("cabinet").first.wait_for()
     two.get_by_text("garden").first.wait_for()
-    assert kernel.asked == [], "what is shown first came with the data"
+    assert kernel.requested == [], "the maps that are shown first come with the data"
     before = two.inner_html()
     one.get_by_role("textbox").fill("11-2")
     one.get_by_role("textbox").press("Enter")
-    one.locator("figcaption").get_by_text("11-2").wait_for()  # which names a head when its map is drawn
-    assert kernel.asked == [("one", "11-2")]
+    one.locator("figcaption").get_by_text("11-2").wait_for()  # the caption names a head once its map is drawn
+    assert kernel.requested == [("one", "11-2")]
     assert two.inner_html() == before
-    assert one.locator("button").first.is_visible(), "the notebook's own styles stay outside"
+    assert one.locator("button").first.is_visible(), "styles of the notebook do not apply inside the view"
     ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((element) => element.id)")
-    assert sorted(ids) == ["one", "two"], "no ids leak into the notebook"
+    assert sorted(ids) == ["one", "two"], "the views add no ids to the notebook"
 
 
 def test_a_live_view_fetches_influence_and_all_heads(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
@@ -97,10 +97,10 @@ def test_a_live_view_fetches_influence_and_all_heads(visitor: Any, tmp_path: Pat
     two.get_by_role("button", name="all heads").click()
     two.locator("figcaption", has_text="144 heads").wait_for()
     page.wait_for_function("() => document.querySelector('#two > div').shadowRoot.querySelectorAll('.hs-cell image').length === 144")
-    assert len(kernel.asked) == 143, "one came with the data"
+    assert len(kernel.requested) == 143, "one of the 144 maps came with the data"
 
 
-def test_a_closed_view_leaves_nothing_behind(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+def test_a_closed_view_removes_its_content_and_its_handlers(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
     page, _ = notebook(visitor, tmp_path, views)
     page.locator("#one").get_by_text("cabinet").first.wait_for()
     assert page.evaluate(
@@ -132,7 +132,7 @@ def test_several_heads_have_a_legend_in_the_saved_picture(visitor: Any, tmp_path
 
 
 @pytest.mark.parametrize(("ground", "dark", "theme"), [("#fff", True, "light"), ("#111", False, "dark")])
-def test_the_theme_is_the_notebooks_not_the_systems(
+def test_the_theme_follows_the_notebook_not_the_system(
     visitor: Any, tmp_path: Path, views: dict[str, Any], ground: str, dark: bool, theme: str
 ) -> None:
     page, _ = notebook(visitor, tmp_path, views, ground, dark)
@@ -140,7 +140,7 @@ def test_the_theme_is_the_notebooks_not_the_systems(
     assert page.evaluate("() => document.querySelector('#one > div').shadowRoot.querySelector('.hs').dataset.theme") == theme
 
 
-def test_a_live_run_tells_python_which_head_is_chosen(visitor: Any, tmp_path: Path) -> None:
+def test_a_live_run_sends_the_chosen_head_to_python(visitor: Any, tmp_path: Path) -> None:
     run = hs.run("mini", "sampler", ["positions", "entropy"], limit=3, replicates=5)
     page, _ = notebook(visitor, tmp_path, {"one": run.show()})
     page.locator("#one").get_by_text("All heads").first.wait_for()
@@ -151,7 +151,7 @@ def test_a_live_run_tells_python_which_head_is_chosen(visitor: Any, tmp_path: Pa
     assert page.evaluate("() => { closers.one(); return document.getElementById('one').innerHTML; }") == ""
 
 
-def test_pages_in_frames(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
+def test_pages_in_frames_are_drawn_used_and_saved(visitor: Any, tmp_path: Path, views: dict[str, Any]) -> None:
     run = hs.run("mini", "sampler", ["positions"], limit=3, replicates=5)
     frames = [view._repr_html_() for view in (*views.values(), run.show("3-2"))]
     (tmp_path / "frames.html").write_text('<!doctype html><p class="hs">notebook</p>' + "".join(frames), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`headscope alike`, and the sentences that it, the summary of a run and the report have in common."""
+"""`headscope alike`, and the sentences that it shares with the summary of a run and the report."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def call(*arguments: str | Path) -> str:
     return result.output
 
 
-def planted() -> np.ndarray:
-    """Two layers of three heads. The first looks at [SEP], the second at [CLS]; of each layer two heads are the
-    same, and the third gives part of its attention to a word, another one in each layer.
+def planted_maps() -> np.ndarray:
+    """Maps of two layers of three heads. Layer 1 attends to [SEP], layer 2 to [CLS]. In each layer, heads 1 and 2 are
+    identical, and head 3 attends partly to a word, a different one per layer.
     """
     maps = np.zeros((2, 3, 5, 5))
     maps[0, :, :, 4] = maps[1, :, :, 0] = 1
@@ -44,30 +44,31 @@ def planted() -> np.ndarray:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("alike") / "run"
     several = {"documents": [*"abcdefghijkl"], "replicates": 20, "gallery": 0}
-    hs.measure([planted()] * 12, [TOKENS] * 12, ["distances", "tokens"], out=out, **several)  # type: ignore[arg-type]
+    hs.measure([planted_maps()] * 12, [TOKENS] * 12, ["distances", "tokens"], out=out, **several)  # type: ignore[arg-type]
     return out
 
 
 def divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """Jensen-Shannon divergence in nats, as it is defined."""
+    """The Jensen-Shannon divergence in nats, computed by its definition."""
     middle = (p + q) / 2
     return float(sum(0.5 * a * np.log(a / m) for row in (p, q) for a, m in zip(row, middle, strict=True) if a > 0))
 
 
-def by_hand() -> np.ndarray:
-    rows = planted()[:, :, 0].reshape(6, 5)
+def expected_distances() -> np.ndarray:
+    """The distances between the six heads, each from its first row."""
+    rows = planted_maps()[:, :, 0].reshape(6, 5)
     return np.array([[divergence(p, q) for q in rows] for p in rows])
 
 
-def test_sentences_say_what_can_be_worked_out_by_hand(folder: Path) -> None:
+def test_sentences_contain_the_numbers_worked_out_by_hand(folder: Path) -> None:
     run = hs.open_run(folder)
-    matrix = by_hand()
+    matrix = expected_distances()
     layer = np.repeat([0, 1], 3)
     upper = np.triu(np.ones((6, 6), dtype=bool), 1)
     same = layer[:, None] == layer
     within, between = matrix[upper & same].mean(), matrix[upper & ~same].mean()
     said = layers_sentence(run.results, "encoder")
-    # Of the 20 ways to choose three of six heads two leave layers as they are (p = 0.1), so that nothing is sure.
+    # Of the 20 ways to choose three of six heads, two keep the layers as they are: p = 0.1, which is not significant.
     assert said.startswith("Heads of one layer are not significantly closer to each other than to heads of other layers: ")
     assert f"{within:.3f} [{within:.3f} {within:.3f}] nats within layers and {between:.3f} [" in said
     assert f"a difference of {between - within:.3f}" in said
@@ -83,7 +84,7 @@ def test_sentences_say_what_can_be_worked_out_by_hand(folder: Path) -> None:
     )
 
 
-def test_groups_and_what_they_do(folder: Path) -> None:
+def test_groups_list_their_members_and_behaviours(folder: Path) -> None:
     found = alike(hs.open_run(folder).results)
     rows = list(group_table(found, found.groups(2)))
     assert [(row["group"], row["heads"], row["members"]) for row in rows] == [(1, 3, "1-1 1-2 1-3"), (2, 3, "2-1 2-2 2-3")]
@@ -95,27 +96,27 @@ def test_groups_and_what_they_do(folder: Path) -> None:
     assert "2-3 alone" in groups_sentence(found, found.groups(4))
 
 
-def test_what_heads_do_is_listed_by_number_and_name() -> None:
+def test_behaviours_are_listed_by_count_then_name() -> None:
     assert doing(["broad", "", "next", "broad", "aux", ""]) == "2 broad, 1 aux, 1 next, 2 other"
     assert doing([""]) == "1 other"
 
 
 @pytest.mark.parametrize(("p", "said"), [(0.0001, "< 0.001"), (0.0123, "= 0.012"), (0.4567, "= 0.46")])
-def test_p_values_are_read_out(p: float, said: str) -> None:
+def test_p_values_are_rounded_and_written_with_a_sign(p: float, said: str) -> None:
     assert p_value(p) == said
 
 
-def test_sums_and_single_documents() -> None:
-    run = hs.measure(planted(), TOKENS, {"distances": {"normalise": False}})
-    within = by_hand()[:3, :3][np.triu_indices(3, 1)].mean()
+def test_sentences_cover_sums_single_documents_and_single_layers() -> None:
+    run = hs.measure(planted_maps(), TOKENS, {"distances": {"normalise": False}})
+    within = expected_distances()[:3, :3][np.triu_indices(3, 1)].mean()
     said = layers_sentence(run.results, "encoder")
-    assert f"{5 * within:.3f} nats, summed over rows within layers" in said, "five rows, and no interval of one document"
+    assert f"{5 * within:.3f} nats, summed over rows within layers" in said, "a sum over five rows, without an interval for one document"
     assert twins_sentence(run.results, "encoder").startswith("4 of 6 heads have a near-duplicate (distance < 0.02 nats per row), ")
-    one_layer = hs.measure(planted()[:1], TOKENS, ["distances"])
+    one_layer = hs.measure(planted_maps()[:1], TOKENS, ["distances"])
     assert layers_sentence(one_layer.results, "encoder") == ""
 
 
-def test_the_command_tells_everything(folder: Path) -> None:
+def test_the_command_prints_sentences_pairs_and_groups(folder: Path) -> None:
     text = call("alike", folder, "--groups", "2", "--epsilon", "0.01", "--pairs", "3")
     run = hs.open_run(folder)
     assert text.startswith("6 heads of encoder attention, 60 rows; Jensen-Shannon divergences in nats\n")
@@ -128,7 +129,7 @@ def test_the_command_tells_everything(folder: Path) -> None:
     assert text.rstrip().endswith(run.signature)
 
 
-def test_the_table_leaves_in_any_format(folder: Path, tmp_path: Path) -> None:
+def test_the_table_of_heads_is_written_in_several_formats(folder: Path, tmp_path: Path) -> None:
     expected = list(alike(hs.open_run(folder).results).table("classical", number=2, linkage="complete"))
     options = ("--embedding", "classical", "--groups", "2", "--linkage", "complete")
     for name in ("heads.csv", "heads.json", "heads.md", "heads.tex", "heads.parquet"):
@@ -157,24 +158,24 @@ def test_the_table_leaves_in_any_format(folder: Path, tmp_path: Path) -> None:
         (["--kind", "cross"], "no distances of cross attention"),
     ],
 )
-def test_mistakes_are_said(folder: Path, options: list[str], says: str) -> None:
+def test_invalid_options_are_refused(folder: Path, options: list[str], says: str) -> None:
     with pytest.raises(HeadscopeError) as error:
         call("alike", folder, *options)
     assert says in str(error.value)
 
 
-def test_a_run_ends_with_what_was_found(folder: Path) -> None:
+def test_show_prints_the_sentences_about_distances(folder: Path) -> None:
     text = call("show", folder)
     run = hs.open_run(folder)
     assert f"distances: {layers_sentence(run.results, 'encoder')} {pairs_sentence(run.results, 'encoder')}" in text.replace("\n", " ")
     assert "nan" not in text
 
 
-def test_help_teaches() -> None:
+def test_help_contains_an_example() -> None:
     assert "  headscope alike RUN --groups 12 --linkage complete" in call("alike", "--help")
 
 
-def test_plot_takes_the_options_of_distances(folder: Path, tmp_path: Path) -> None:
+def test_plot_accepts_the_options_of_distance_figures(folder: Path, tmp_path: Path) -> None:
     for figure, *options in (
         ["clark6", "--embedding", "classical", "--sqrt"],
         ["dendrogram", "--groups", "2"],

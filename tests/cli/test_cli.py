@@ -1,4 +1,4 @@
-"""The command line as a user meets it, judged by what it prints and how it exits; once in a process of its own."""
+"""The command line, tested by its output and its exit codes; once in a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Headscope = Callable[..., tuple[int, str, str]]
 
 
 def call(*arguments: str | Path) -> str:
-    """What a command prints. Errors come out as exceptions."""
+    """Run a command and return its output. Errors of headscope are raised."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if isinstance(result.exception, HeadscopeError):
         raise result.exception
@@ -38,8 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_help_of_no_verb_imports_what_is_slow_to_import() -> None:
-    """Which is what makes it quick; benchmarks/startup.py says how quick."""
+def test_help_of_every_verb_imports_no_slow_package() -> None:
+    """This keeps help fast; benchmarks/startup.py measures how fast."""
     code = """
 import sys
 from typer.main import get_command
@@ -70,12 +70,12 @@ print("ASKED", len(asked), "SLOW", sorted(slow & sys.modules.keys()))
 @pytest.mark.parametrize(
     "verb", ["run", "show", "plot", "alike", "twins", "report", "inspect", "corpus stats", "corpus check", "corpus compare"]
 )
-def test_every_verb_teaches_by_example(verb: str) -> None:
+def test_help_of_a_verb_contains_an_example(verb: str) -> None:
     text = call(*verb.split(), "--help")
     assert re.search(rf"^  headscope {verb}", text, re.MULTILINE)
 
 
-def test_run_in_a_process(tmp_path: Path) -> None:
+def test_run_works_in_a_separate_process(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "headscope", "run", "--limit", "3", "--measures", "entropy,tokens", "-O", "entropy.level=word"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert result.returncode == 0, result.stderr
@@ -95,7 +95,7 @@ def test_run_in_a_process(tmp_path: Path) -> None:
         (["corpus", "stats", "nowhere.xyz"], "nowhere.xyz"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(
+def test_an_error_is_one_line_and_exit_code_2(
     headscope: Headscope, arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -106,7 +106,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     assert len(error.strip().splitlines()) == 1
 
 
-def test_a_bad_corpus_is_named_by_line_or_skipped(headscope: Headscope, tmp_path: Path) -> None:
+def test_an_invalid_sentence_is_named_by_its_line_or_skipped(headscope: Headscope, tmp_path: Path) -> None:
     good = "1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
     bad = tmp_path / "bad.conllu"
     bad.write_text(f"# newdoc id = d\n# sent_id = 1\n{good}# sent_id = 2\n{good.replace('	2	det', '	7	det')}")
@@ -145,7 +145,7 @@ def test_show_filters_sorts_and_exports(folder: Path) -> None:
             call("show", folder, *arguments)
 
 
-def test_plot_and_report(folder: Path, tmp_path: Path) -> None:
+def test_plot_and_report_write_files(folder: Path, tmp_path: Path) -> None:
     for name, start in (("a.svg", b"<?xml"), ("b.pdf", b"%PDF"), ("c.png", b"\x89PNG")):
         call("plot", folder, "clark2", "-o", tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
@@ -163,7 +163,7 @@ def test_plot_and_report(folder: Path, tmp_path: Path) -> None:
             call("plot", folder, *arguments)
 
 
-def test_a_toml_file_says_what_options_say(tmp_path: Path) -> None:
+def test_a_toml_file_sets_the_options_of_a_run(tmp_path: Path) -> None:
     spec = tmp_path / "study.toml"
     spec.write_text(f'limit = 3\nreplicates = 5\nout = "{tmp_path}/run"\n[measures.entropy]\nlevel = "word"\n')
     call("run", spec, "-q")
@@ -178,7 +178,7 @@ def test_a_toml_file_says_what_options_say(tmp_path: Path) -> None:
         call("run", spec)
 
 
-def test_maps_from_files(tmp_path: Path) -> None:
+def test_run_measures_maps_from_a_file(tmp_path: Path) -> None:
     maps = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4)).astype(np.float32)
     np.savez(tmp_path / "one.npz", attn=maps, tokens=np.array(["[CLS]", "a", "cat", "[SEP]"]))
     call("run", "--maps", tmp_path / "one.npz", "--out", tmp_path / "run", "-q")
@@ -188,16 +188,16 @@ def test_maps_from_files(tmp_path: Path) -> None:
         call("run", "--maps", tmp_path / "one.npz", "--out", tmp_path / "run", "-q")
 
 
-def test_inspect_and_doctor() -> None:
+def test_inspect_describes_a_model_and_doctor_finds_no_problem() -> None:
     text = call("inspect", "--length", "200", "--batch", "2", "--layers")
     assert "encoder, 12 layers × 12 heads, 144 heads in all" in text
     assert "layer by layer" in text
-    assert f" {4 * 2 * 200 * 200 * 12 / 1e6:.1f} MB" in text, "one layer's maps"
+    assert f" {4 * 2 * 200 * 200 * 12 / 1e6:.1f} MB" in text, "the memory of the maps of one layer"
     assert "encoder.layer.11.attention.self" in text
     assert call("doctor").strip().endswith("no problem was found")
 
 
-def test_corpus_stats_and_check(tmp_path: Path) -> None:
+def test_corpus_stats_counts_words_and_corpus_check_finds_an_error(tmp_path: Path) -> None:
     text = call("corpus", "stats", "sampler")
     words = sum(len(document.words) for document in hs.read("sampler"))
     assert re.search(rf"sentences +{sum(len(document.sentences) for document in hs.read('sampler'))}\n", text)

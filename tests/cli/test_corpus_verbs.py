@@ -1,4 +1,4 @@
-"""`headscope corpus stats` and `headscope corpus compare` as a user meets them."""
+"""`headscope corpus stats` and `headscope corpus compare` from the command line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
-def test_stats_of_one_corpus(files: tuple[Path, Path]) -> None:
+def test_stats_prints_the_counts_of_one_corpus(files: tuple[Path, Path]) -> None:
     text = call("corpus", "stats", files[0], "--model", "none")
     for line in [
         r"sentences +1\n",
@@ -70,7 +70,7 @@ def test_stats_of_one_corpus(files: tuple[Path, Path]) -> None:
     assert "tokens" not in text
 
 
-def test_stats_of_labelled_spans(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_stats_counts_labelled_spans(files: tuple[Path, Path], tmp_path: Path) -> None:
     spans = tmp_path / "spans.jsonl"
     target = '{"span1": [1, 2], "span2": [2, 4], "label": ["ARG1", "x"], "task": "srl"}'
     spans.write_text(f'{{"text": "Ann ate ice cream", "targets": [{target}, {{"span1": [0, 1], "label": "PER", "task": "ner"}}]}}\n')
@@ -83,7 +83,7 @@ def test_stats_of_labelled_spans(files: tuple[Path, Path], tmp_path: Path) -> No
     assert re.search(r"labels of ner: how many.*PER +– +1 \(250\.0\)", beside, re.DOTALL)
 
 
-def test_stats_side_by_side(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_stats_prints_several_corpora_side_by_side(files: tuple[Path, Path], tmp_path: Path) -> None:
     arguments = ["corpus", "stats", str(files[0]), "--beside", str(files[1]), "--beside", "sampler"]
     text = call(*arguments)
     assert re.search(r"quantity +first +second +sampler", text)
@@ -107,7 +107,7 @@ def test_stats_side_by_side(files: tuple[Path, Path], tmp_path: Path) -> None:
         call("corpus", "stats", files[0], "--beside", files[0], "--beside", files[0])
 
 
-def test_compare(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_compare_prints_scores_and_differences(files: tuple[Path, Path], tmp_path: Path) -> None:
     text = call("corpus", "compare", *files, "--json", tmp_path / "a.json")
     assert "1 document, 1 sentence, 6 words" in text
     assert re.search(r"upos +0\.8333 +– +– +6", text)
@@ -143,7 +143,7 @@ def test_compare(files: tuple[Path, Path], tmp_path: Path) -> None:
         ("4\tacl", "9\tacl", "second.conllu: head 9 in a sentence of 6 words"),
     ],
 )
-def test_what_cannot_be_compared_is_one_line(
+def test_annotations_that_cannot_be_compared_are_refused_in_one_line(
     headscope: Callable[..., tuple[int, str, str]], files: tuple[Path, Path], old: str, new: str, says: str
 ) -> None:
     files[1].write_text(GOOD.replace(old, new))
@@ -152,6 +152,6 @@ def test_what_cannot_be_compared_is_one_line(
     assert says in error
 
 
-def test_json_that_cannot_be_written(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_json_file_that_cannot_be_written_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(HeadscopeError, match=r"nowhere/a\.json cannot be written"):
         call("corpus", "compare", *files, "--json", tmp_path / "nowhere" / "a.json")

@@ -1,4 +1,4 @@
-"""What `--help` lists, and what is answered to names that do not exist."""
+"""What `--help` lists, and the suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def help_of(*verb: str) -> str:
 
 
 def section(text: str, title: str) -> dict[str, str]:
-    """The entries of a list in a help text."""
+    """The entries of one list in a help text, by name."""
     lines = text.partition(f"\n{title}:\n")[2].splitlines()
     entries: dict[str, str] = {}
     for line in lines:
@@ -52,7 +52,7 @@ def section(text: str, title: str) -> dict[str, str]:
     return entries
 
 
-def test_measures_are_found_without_importing_them() -> None:
+def test_measure_summaries_equal_those_of_the_registry() -> None:
     assert measure_summaries() == {name: cls.summary for name, cls in sorted(MEASURES.items())}
 
 
@@ -62,7 +62,7 @@ def test_help_lists_every_measure_and_every_figure() -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
-def test_help_says_what_is_meant_by_every_value(verb: tuple[str, ...]) -> None:
+def test_help_shows_no_bare_types_as_values(verb: tuple[str, ...]) -> None:
     text = help_of(*verb)
     assert not re.search(r"<(str|int|float|path|list)\b", text)
     assert not re.search(r"^  (-\w, )?--\S+ (TEXT|INTEGER|FLOAT|PATH|STR|INT)\b", text, re.MULTILINE)
@@ -73,7 +73,7 @@ def literals(annotation: Any) -> tuple[Any, ...]:
     return parts if parts and all(isinstance(part, str) for part in parts) else next(filter(None, map(literals, parts)), ())
 
 
-def test_choices_of_runs_are_those_of_their_specification() -> None:
+def test_choices_of_run_options_are_those_of_the_specification() -> None:
     text = " ".join(help_of("run").split())
     fields = {name: literals(field.annotation) for name, field in RunSpec.model_fields.items()}
     chosen = {name: values for name, values in fields.items() if values}
@@ -85,7 +85,7 @@ def test_choices_of_runs_are_those_of_their_specification() -> None:
     assert f"--format {'|'.join(FORMATS)}" in help_of("show")
 
 
-def test_choices_of_studies_are_those_of_their_specification() -> None:
+def test_choices_of_study_options_are_those_of_the_specifications() -> None:
     for study in STUDIES.values():
         text = " ".join(help_of(*study.verb.split()).split())
         for name, field in study.spec.model_fields.items():
@@ -126,12 +126,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("replicate clark2018", "clark2019"),
     ],
 )
-def test_did_you_mean(headscope: Headscope, folder: Path, command: str, meant: str) -> None:
+def test_a_misspelt_name_gets_a_suggestion(headscope: Headscope, folder: Path, command: str, meant: str) -> None:
     code, _, error = headscope(*(str(folder) if word == "RUN" else word for word in command.split()))
     assert code == 2
     assert f"Did you mean {meant}?" in error
 
 
-def test_nothing_is_guessed_for_what_is_like_nothing(headscope: Headscope, folder: Path) -> None:
+def test_a_name_unlike_all_others_gets_no_suggestion(headscope: Headscope, folder: Path) -> None:
     _, _, error = headscope("show", folder, "tokens", "--quantity", "moon")
     assert error.startswith("headscope: tokens has no quantity 'moon'. It has to_cls, to_sep, ")

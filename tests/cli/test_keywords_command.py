@@ -1,5 +1,5 @@
-"""`headscope keywords`: files, corpora and standard input; tables, JSON, CSV and pictures; what it says of its
-learning.
+"""`headscope keywords`: files, corpora and standard input; tables, JSON, CSV and pictures; its description of the
+training.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TEXT = "Sea turtles lay eggs on the beach. The turtles return to the beach each 
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded_once() -> Iterator[None]:
-    """The model is kept from one call to the next."""
+    """Load the model once for all calls."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("headscope.studies.keywords.finder.load", cache(load))
         yield
@@ -34,7 +34,7 @@ def loaded_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A small study of the embedded model: texts in which animals and what they eat are keyphrases."""
+    """The folder of a small study of the embedded model. The keyphrases of each text are an animal and `lake`."""
     folder = tmp_path_factory.mktemp("learned")
     lines = []
     for name in ["otters", "eagles", "wild bees", "salmon", "brown bears", "gulls"]:
@@ -54,7 +54,7 @@ def article(tmp_path: Path) -> str:
 
 
 def run(*arguments: str, input: str | bytes | None = None) -> tuple[str, str]:
-    """What is written to standard output and to standard error."""
+    """Run `headscope keywords` and return its standard output and standard error."""
     result = CliRunner().invoke(app, ["keywords", *arguments], input=input)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -62,7 +62,7 @@ def run(*arguments: str, input: str | bytes | None = None) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-def test_a_table_with_the_text(learned: str, article: str) -> None:
+def test_the_text_the_phrases_and_the_training_are_printed(learned: str, article: str) -> None:
     out, err = run(article, "--learned", learned)
     assert "Sea turtles lay eggs on the beach. The turtles return to the beach each year.\n" in out
     assert "\x1b" not in out
@@ -72,14 +72,14 @@ def test_a_table_with_the_text(learned: str, article: str) -> None:
     assert err == ""
 
 
-def test_without_a_study_it_learns_from_the_sampler(article: str, tmp_path: Path) -> None:
+def test_without_a_study_the_weights_are_learnt_from_the_sampler(article: str, tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert").name
     out, err = run(article, "--model", model)
     assert "headscope: learning from the 19 documents of the sampler, which takes a few seconds" in err
     assert f"weighted by all heads of {Path(model).name}, with weights learnt from the keyphrases of 19 documents (sampler)" in out
 
 
-def test_json_and_csv_say_the_same(learned: str, article: str) -> None:
+def test_json_and_csv_contain_the_same_phrases(learned: str, article: str) -> None:
     out, err = run(article, "--learned", learned, "--format", "json", "--top", "2")
     found = json.loads(out)
     assert found["trained"]["documents"] == 6
@@ -100,7 +100,7 @@ def test_json_and_csv_say_the_same(learned: str, article: str) -> None:
     assert [int(row["places"]) for row in rows] == [len(phrase["places"]) for phrase in text["phrases"]]
 
 
-def test_standard_input_and_several_texts(learned: str, article: str, tmp_path: Path) -> None:
+def test_standard_input_and_several_files_are_read(learned: str, article: str, tmp_path: Path) -> None:
     piped = json.loads(run("-", "--learned", learned, "--format", "json", "-q", input="\ufeff" + TEXT.replace("\n", "\r\n"))[0])
     alone = json.loads(run(article, "--learned", learned, "--format", "json", "-q")[0])
     assert piped["texts"][0]["phrases"] == alone["texts"][0]["phrases"]
@@ -118,7 +118,7 @@ def test_standard_input_and_several_texts(learned: str, article: str, tmp_path: 
     assert "<b>" not in written
 
 
-def test_a_picture(learned: str, article: str, tmp_path: Path) -> None:
+def test_a_picture_is_written(learned: str, article: str, tmp_path: Path) -> None:
     target = tmp_path / "picture.svg"
     out, err = run(article, "--learned", learned, "-o", str(target))
     assert out == f"{target}\n"
@@ -126,7 +126,7 @@ def test_a_picture(learned: str, article: str, tmp_path: Path) -> None:
     assert "Biologists" in target.read_text(encoding="utf-8")
 
 
-def test_what_cannot_be_done_is_said(learned: str, article: str, tmp_path: Path) -> None:
+def test_invalid_input_is_refused_and_undecodable_text_can_be_skipped(learned: str, article: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     bad = tmp_path / "latin.txt"
     bad.write_bytes("Größe\n\nFine text here.".encode("latin-1"))

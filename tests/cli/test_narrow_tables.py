@@ -1,4 +1,4 @@
-"""Tables in terminals of several widths, and where there is no terminal."""
+"""Tables in terminals of several widths, and without a terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BEST = {
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """What makes the output a terminal of some width."""
+    """A function that makes the output a terminal of a given width."""
 
     def resize(width: int) -> None:
         for name, value in {"COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"}.items():
@@ -79,7 +79,7 @@ def printed(capsys: pytest.CaptureFixture[str], table: Table) -> list[str]:
         (200, "kind label n documents heads direction value rule baseline lift in_sample_head in_sample", ""),
     ],
 )
-def test_wider_terminals_get_more_columns(
+def test_wider_terminals_show_more_columns(
     capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None], width: int, columns: str, hidden: str
 ) -> None:
     terminal(width)
@@ -94,7 +94,7 @@ def test_wider_terminals_get_more_columns(
     assert hidden or "not shown" not in text
 
 
-def test_piped_tables_are_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_piped_tables_have_all_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     lines = printed(capsys, Table.of(BEST))
     (header,) = [line for line in lines if line.lstrip().startswith("kind")]
@@ -102,10 +102,10 @@ def test_piped_tables_are_whole(capsys: pytest.CaptureFixture[str], monkeypatch:
     rows = [line for line in lines if line.lstrip().startswith("encoder")]
     assert [row.split()[1] for row in rows] == [*LABELS]
     assert "0.5582" in rows[0]
-    assert len(lines) == 10, "a title, names, a rule, four rows, a note, and the two edges"
+    assert len(lines) == 10, "one title, header, rule and note, four rows, and two edges"
 
 
-def test_what_does_not_fit_is_stacked_then_in_parts(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None]) -> None:
+def test_wide_tables_are_stacked_and_then_split_into_parts(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None]) -> None:
     compared = {
         "label": ["nsubj", "obj"], "A": ["0.458 [0.444 0.472] (3-10)", "0.82 [0.78 0.85] (8-4)"],
         "B": ["0.356 [0.346 0.366] (1-1)", "0.37 [0.31 0.48] (2-2)"], "B − A": ["-0.102 [-0.120 -0.090] *", "-0.45 [-0.52 -0.35] *"],
@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_stacked_then_in_parts(capsys: pytest.CaptureFixtur
     assert lines[start + 1].split() == ["[0.444", "0.472]", "[0.346", "0.366]", "[-0.120", "-0.090]"]
     terminal(30)
     lines = printed(capsys, table)
-    assert sum(line.startswith("nsubj") for line in lines) == 3, "each part has the label"
+    assert sum(line.startswith("nsubj") for line in lines) == 3, "each part repeats the label"
     assert max(map(len, lines)) <= 30
 
 
@@ -130,7 +130,7 @@ def test_phrases_are_wrapped_between_words(capsys: pytest.CaptureFixture[str], t
     assert " ".join(" ".join(line[7:49] for line in lines).split()).count(what) == 1
 
 
-def test_numbers_keep_the_digits_that_tell_their_interval() -> None:
+def test_numbers_have_the_digits_that_their_interval_needs() -> None:
     table = Table.of(
         {"value": [0.5, 0.002, 1.0, np.nan, -0.001], "low": [0.4, 0.0018, 1.0, np.nan, -0.1], "high": [0.6, 0.0023, 1.0, np.nan, 0.1]}
     )
@@ -150,8 +150,8 @@ def test_no_label_is_shortened_at_any_width(labels: list[str], numbers: list[flo
     }
     layout = fit(Table.of(columns), width)
     shown = {name for part in layout.parts for name in part}
-    told = {name for name in columns if f"{name} " in f", {layout.same}"}
-    assert shown | told | {*layout.hidden} == {*columns}
+    printed_once = {name for name in columns if f"{name} " in f", {layout.same}"}
+    assert shown | printed_once | {*layout.hidden} == {*columns}
     for part in layout.parts:
         assert total_width(layout.cells, part) <= width or len(part) <= 2
     if "label" in shown:
@@ -159,7 +159,7 @@ def test_no_label_is_shortened_at_any_width(labels: list[str], numbers: list[flo
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_all_tables_of_runs(
+def test_all_tables_of_runs_fit_the_terminal(
     headscope: Headscope, terminal: Callable[[int], None], encoder: Path, decoder: Path, capsys: pytest.CaptureFixture[str], width: int
 ) -> None:
     terminal(width)
@@ -179,7 +179,7 @@ def test_all_tables_of_runs(
 
 
 @pytest.mark.parametrize("width", [*WIDTHS, None])
-def test_compare_shows_the_difference(
+def test_compare_shows_the_difference_at_every_width(
     headscope: Headscope, terminal: Callable[[int], None], encoder: Path, tmp_path: Path, width: int | None
 ) -> None:
     other = tmp_path / "a-rather-long-name-of-a-folder"
@@ -197,7 +197,7 @@ def test_compare_shows_the_difference(
         assert max(len(line) for line in lines) <= width
 
 
-def test_text_is_wrapped_in_terminals_alone(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None]) -> None:
+def test_text_is_wrapped_only_in_terminals(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None]) -> None:
     signature = "headscope:1.0.0|model:mini@47eb8ac0|corpus:sampler@ba4c9df8|measures:positions,tokens|run:82dfd84d"
     sentence = "Heads of one layer are closer to each other than to heads of other layers."
     print_text(f"{sentence}\n{signature}")
@@ -212,7 +212,7 @@ def test_text_is_wrapped_in_terminals_alone(capsys: pytest.CaptureFixture[str], 
 
 
 @pytest.mark.parametrize("width", [80, 130, None])
-def test_claims_of_a_paper(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None], width: int | None) -> None:
+def test_claims_of_a_paper_fit_the_terminal(capsys: pytest.CaptureFixture[str], terminal: Callable[[int], None], width: int | None) -> None:
     if width is not None:
         terminal(width)
     says = "Head 8-10 finds the object of a verb better than a fixed offset does, by a wide margin, in BERT base"

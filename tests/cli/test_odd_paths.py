@@ -1,6 +1,4 @@
-"""Names that lead to no regular file: one line with a remedy from every command that reads files, and nothing is
-opened.
-"""
+"""Paths that are not regular files: every command that reads files refuses them with a remedy and writes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_long_names_pipes_and_devices(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_names_pipes_devices_and_missing_files_are_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     suffix = "".join(Path(next(part for part in COMMANDS[command] if "PATH" in part)).suffixes).partition(":")[0]
     os.mkfifo(f"pipe{suffix}")
@@ -66,8 +64,8 @@ def test_long_names_pipes_and_devices(command: str, tmp_path: Path, monkeypatch:
         "show PATH",
     ],
 )
-def test_folders_of_a_long_name(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of results, models and runs: refused before anything is loaded."""
+def test_folders_with_too_long_a_name_are_refused(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of results, models and runs are refused before anything is written."""
     monkeypatch.chdir(tmp_path)
     name = "n" * 300
     result = CliRunner().invoke(app, [part.replace("PATH", name) for part in command.split()])
@@ -76,6 +74,6 @@ def test_folders_of_a_long_name(command: str, tmp_path: Path, monkeypatch: pytes
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_role_before_a_long_name() -> None:
+def test_a_long_path_can_follow_a_role() -> None:
     name = "n" * 300
     assert corpora_by_role([f"treebank={name}", name]) == {"treebank": [name], "": [name]}

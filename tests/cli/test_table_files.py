@@ -1,4 +1,4 @@
-"""`headscope show` and others write tables: to standard output by --format, to a file by its ending."""
+"""Tables of `headscope show` and other commands: `--format` or the ending of the file chooses the format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(*arguments: str | Path) -> bytes:
-    """What a command writes to standard output. Errors come out as exceptions."""
+    """Run a command and return its standard output. Errors of headscope are raised."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if isinstance(result.exception, RunError):
         raise result.exception
@@ -39,15 +39,15 @@ def call(*arguments: str | Path) -> bytes:
 
 
 @pytest.mark.parametrize(("format", "ending"), [(name, ending) for name, endings in FORMATS.items() for ending in endings])
-def test_a_file_and_standard_output_hold_the_same(folder: Path, tmp_path: Path, format: str, ending: str) -> None:
+def test_a_file_and_standard_output_have_the_same_content(folder: Path, tmp_path: Path, format: str, ending: str) -> None:
     target = tmp_path / f"tokens{ending}"
     assert call("show", folder, "tokens", "-o", target) == f"{target}\n".encode()
     assert call("show", folder, "tokens", "--format", format) == target.read_bytes()
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_rows_are_those_asked_for_and_numbers_are_complete(folder: Path, tmp_path: Path) -> None:
-    """The attention to [SEP] is that of the maps, which are kept in 32 bits, and that of the table to the last bit."""
+def test_only_selected_rows_are_written_with_unrounded_numbers(folder: Path, tmp_path: Path) -> None:
+    """The attention to [SEP] equals that of the maps (which are stored in 32 bits), and exactly that of the table."""
     to_sep = MAPS[..., 2].mean(-1)
     options = ("--quantity", "to_sep", "--sort", "value", "--limit", "2")
     call("show", folder, "tokens", *options, "-o", tmp_path / "two.tsv")
@@ -62,7 +62,7 @@ def test_rows_are_those_asked_for_and_numbers_are_complete(folder: Path, tmp_pat
     assert read.schema.metadata[b"signature"].decode() == hs.open_run(folder).signature
 
 
-def test_the_format_named_is_stronger_than_the_ending(folder: Path, tmp_path: Path) -> None:
+def test_format_has_priority_over_the_ending_of_the_file(folder: Path, tmp_path: Path) -> None:
     call("show", folder, "tokens", "--limit", "1", "--format", "json", "-o", tmp_path / "tokens.txt")
     assert len(json.loads((tmp_path / "tokens.txt").read_text())) == 1
 
@@ -82,7 +82,7 @@ def test_the_format_named_is_stronger_than_the_ending(folder: Path, tmp_path: Pa
         (["compare", "RUN", "RUN", "--format", "xlsx"], "format 'xlsx' is unknown"),
     ],
 )
-def test_mistakes_are_said_in_one_line(folder: Path, arguments: list[str], says: str) -> None:
+def test_invalid_arguments_are_refused_in_one_line(folder: Path, arguments: list[str], says: str) -> None:
     with pytest.raises(RunError) as error:
         call(*(folder if argument == "RUN" else argument for argument in arguments))
     assert says in str(error.value)
@@ -90,7 +90,7 @@ def test_mistakes_are_said_in_one_line(folder: Path, arguments: list[str], says:
     assert not Path("tokens.csv").exists()
 
 
-def test_binary_formats_stay_out_of_the_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_formats_are_not_printed_in_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from headscope.cli.printing import tables
 
     class Terminal:
@@ -105,7 +105,7 @@ def test_binary_formats_stay_out_of_the_terminal(folder: Path, monkeypatch: pyte
     assert tables.table_format(None, None) is None
 
 
-def test_comparisons_and_likeness_have_the_same_formats(folder: Path, tmp_path: Path) -> None:
+def test_compare_and_alike_write_the_same_formats(folder: Path, tmp_path: Path) -> None:
     difference = pyarrow.feather.read_table(pa.BufferReader(call("compare", folder, folder, "--format", "arrow")))
     assert set(difference["difference"].to_pylist()) == {0.0}
     assert call("alike", folder, "-o", tmp_path / "heads.tsv").endswith(b"heads.tsv\n")

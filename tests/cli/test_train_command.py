@@ -1,4 +1,4 @@
-"""`headscope train`, as a person uses it."""
+"""`headscope train` from the command line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tiny(tmp_path: Path) -> Path:
 
 def test_train_prints_the_score_beside_the_majority_class(table: Path, tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "films"
-    order = [
+    command = [
         "train",
         "--corpus",
         str(table),
@@ -56,7 +56,7 @@ def test_train_prints_the_score_beside_the_majority_class(table: Path, tiny: Pat
         "--checks",
         "1",
     ]
-    done = runner.invoke(app, [*order, "--batch", "8", "--device", "cpu"], catch_exceptions=False)
+    done = runner.invoke(app, [*command, "--batch", "8", "--device", "cpu"], catch_exceptions=False)
     assert done.exit_code == 0
     assert "learnt from 24 texts: 0, 1\n" in done.stdout
     assert "on 24 texts held out, after " in done.stdout
@@ -65,14 +65,16 @@ def test_train_prints_the_score_beside_the_majority_class(table: Path, tiny: Pat
     assert "epoch 1.00: loss 0." in done.stderr
     model = hs.load(out, device="cpu", head=True)
     assert model.classes == {"0": 0, "1": 1}
-    again = runner.invoke(app, order)
+    again = runner.invoke(app, command)
     assert again.exit_code == 1
     assert "contains a trained model" in str(again.exception)
-    quiet = runner.invoke(app, [*order, "--overwrite", "--quiet", "--limit", "8"], catch_exceptions=False)
+    quiet = runner.invoke(app, [*command, "--overwrite", "--quiet", "--limit", "8"], catch_exceptions=False)
     assert (quiet.exit_code, quiet.output) == (0, "")
 
 
-def test_a_mistake_is_one_line(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_metric_is_refused_with_exit_code_2(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.argv", ["headscope", "train", "--corpus", str(table), "--out", str(tmp_path / "m"), "--metric", "bleu"])
     with pytest.raises(SystemExit) as error:
         main()
@@ -82,16 +84,29 @@ def test_a_mistake_is_one_line(table: Path, tmp_path: Path, monkeypatch: pytest.
 
 def test_every_option_and_score_is_documented() -> None:
     page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-    plain = {"corpus", "out", "model", "dev", "device", "format", "old_format", "on_error", "overwrite", "quiet", "labels", "max_length"}
+    undocumented = {
+        "corpus",
+        "out",
+        "model",
+        "dev",
+        "device",
+        "format",
+        "old_format",
+        "on_error",
+        "overwrite",
+        "quiet",
+        "labels",
+        "max_length",
+    }
     for name in inspect.signature(train).parameters:
-        assert name in plain or f"`--{name.replace('_', '-')}`" in page, name
+        assert name in undocumented or f"`--{name.replace('_', '-')}`" in page, name
     for metric in METRICS:
         assert f"`{metric}`" in page, metric
     for test in TESTS:
         assert f"`{test}`" in page, test
 
 
-def test_the_python_of_the_page_runs(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_the_training_page_runs(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     fine_tuning, scores = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     for name in ("train.tsv", "dev.tsv"):

@@ -33,7 +33,7 @@ def call(*arguments: str | int | Path, verb: str = "twins") -> str:
     return result.output.lstrip("\n")
 
 
-def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
+def test_the_command_prints_the_findings_and_writes_the_results(small: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     options: list[str | int] = ["--max-length", 60, "--limit", 6, "--replicates", 5, "--epsilon", "0.03", "--epsilon", "0.2", "--pairs", 2]
     text = call(small, small, *options, "-o", folder)
@@ -51,7 +51,7 @@ def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
     assert len(results["twins"]) == 16
     assert all(row["mutual"] and row["distance"] == 0 for row in results["twins"])
     assert results.manifest["settings"]["epsilons"] == [0.03, 0.2]
-    assert list(folder.glob(".tmp*")) == [], "nothing unfinished is left"
+    assert list(folder.glob(".tmp*")) == [], "no temporary file is left"
     assert "8 heads of small (a) and 8 of small (b)" in call(folder, verb="show")
     call(folder, "twins", "--embedding", "classical", "-o", tmp_path / "twins.svg", verb="plot")
     assert (tmp_path / "twins.svg").stat().st_size > 10_000
@@ -64,7 +64,7 @@ def test_it_tells_and_writes(small: Path, tmp_path: Path) -> None:
     assert "distances of twins, and how many heads have one" in call(folder, tmp_path / "other", verb="compare")
 
 
-def test_quiet_prints_warnings_alone(small: Path, tmp_path: Path) -> None:
+def test_quiet_prints_only_warnings(small: Path, tmp_path: Path) -> None:
     options: list[str | int] = ["--max-length", 60, "--limit", 1, "--replicates", 0, "--level", "token", "--control", "-q"]
     lines = call(small, small, *options, "--out", tmp_path / "out").splitlines()
     assert len(lines) == 2
@@ -74,8 +74,8 @@ def test_quiet_prints_warnings_alone(small: Path, tmp_path: Path) -> None:
     assert first["value"] > 0
 
 
-def test_settings_from_a_file_and_the_usual_folder(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file may name both models; what the command line says overrides it."""
+def test_settings_are_read_from_a_file_and_from_options(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may name both models. Options of the command line are added, and the default output folder is used."""
     monkeypatch.chdir(tmp_path)
     Path("twins.toml").write_text(f'model = "{small}"\nother = "{small}"\nmax_length = 60\nlimit = 2\nepsilons = [0.5]\nreplicates = 0\n')
     call("--settings", "twins.toml", "--kind", "encoder", "-q")
@@ -98,7 +98,9 @@ def test_settings_from_a_file_and_the_usual_folder(small: Path, tmp_path: Path, 
         (["small", "small", "--max-length", "60", "--out", __file__], "is a file"),
     ],
 )
-def test_each_mistake_is_explained(arguments: list[str], says: str, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_arguments_are_refused_with_a_reason(
+    arguments: list[str], says: str, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(HeadscopeError, match=says):
         call(*(small if name == "small" else name for name in arguments))

@@ -1,4 +1,4 @@
-"""`headscope view`: each thing it writes, what it prints, and what it says of each mistake."""
+"""`headscope view`: the files that it writes, its output, and its error messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXT = "The keys to the old cabinet that my sister bought are on the table."
 
 
 def call(*arguments: str | Path) -> tuple[str, str]:
-    """What is printed, and what is said beside it. Errors come out as exceptions."""
+    """Run `headscope view` and return its standard output and standard error. Errors of headscope are raised."""
     result = CliRunner().invoke(app, ["view", *map(str, arguments)])
     if isinstance(result.exception, HeadscopeError):
         raise result.exception
@@ -33,7 +33,8 @@ def call(*arguments: str | Path) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-def held(page: Path) -> dict[str, object]:
+def page_data(page: Path) -> dict[str, object]:
+    """The data of the text in a page."""
     found = re.search(r'id="headscope-data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     data: dict[str, object] = json.loads(found.group(1))["text"]
@@ -42,7 +43,7 @@ def held(page: Path) -> dict[str, object]:
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded_once() -> Iterator[None]:
-    """Models are kept from one call to the next."""
+    """Load each model once for all calls."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("headscope.api.load", cache(hs.load))
         yield
@@ -57,30 +58,30 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_page_with_all_heads(tmp_path: Path) -> None:
-    out, said = call(TEXT, "-o", tmp_path / "page.html")
+def test_a_page_contains_all_heads_and_shows_the_chosen_ones(tmp_path: Path) -> None:
+    out, stderr = call(TEXT, "-o", tmp_path / "page.html")
     assert out.strip() == str(tmp_path / "page.html")
-    assert said == ""
-    data = held(tmp_path / "page.html")
+    assert stderr == ""
+    data = page_data(tmp_path / "page.html")
     assert len(data["maps"]) == 144  # type: ignore[arg-type]
     assert data["heads"] == ["5-5"]
     assert re.fullmatch(r"headscope:\S+\|model:mini@[0-9a-f]{8}\|text:[0-9a-f]{8}", str(data["signature"]))
     assert data["level"] == "word"
     assert "distant words" in str(data["why"])
     call(TEXT, "-o", tmp_path / "page.html", "--heads", "8-10,5-4", "--level", "word", "--specials", "hide")
-    data = held(tmp_path / "page.html")
+    data = page_data(tmp_path / "page.html")
     assert (data["heads"], data["level"], data["specials"]) == (["8-10", "5-4"], "word", "hide")
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")])
-def test_a_picture(tmp_path: Path, suffix: str, start: bytes) -> None:
+def test_a_picture_is_written(tmp_path: Path, suffix: str, start: bytes) -> None:
     call(TEXT, "--heads", "8-11", "-o", tmp_path / f"picture.{suffix}")
     assert (tmp_path / f"picture.{suffix}").read_bytes().startswith(start)
 
 
-def test_a_picture_whose_font_lacks_letters_says_so(tmp_path: Path) -> None:
-    _, said = call("它 is a word", "-o", tmp_path / "a.png")
-    assert "the figure's font has no 它" in said
+def test_letters_missing_from_the_font_of_a_picture_are_reported(tmp_path: Path) -> None:
+    _, stderr = call("它 is a word", "-o", tmp_path / "a.png")
+    assert "the figure's font has no 它" in stderr
     assert "font" not in call("它 is a word", "-o", tmp_path / "a.svg")[1]
     assert "它" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
@@ -88,28 +89,28 @@ def test_a_picture_whose_font_lacks_letters_says_so(tmp_path: Path) -> None:
 PAIR = ("the rabbit quickly hopped", "the turtle slowly crawled")
 
 
-def test_a_page_of_all_heads_of_a_pair(tmp_path: Path) -> None:
+def test_a_page_shows_all_heads_of_a_pair(tmp_path: Path) -> None:
     call(*PAIR, "--heads", "all", "--layer", "1-3,2", "-o", tmp_path / "page.html")
     page = tmp_path / "page.html"
     assert "<h1>mini reads “the rabbit quickly hopped / the turtle slowly crawled”</h1>" in page.read_text(encoding="utf-8")
-    data = held(page)
+    data = page_data(page)
     assert (data["view"], data["layers"], data["heads"], len(data["maps"])) == ("model", [1, 2, 3], ["1-1"], 144)  # type: ignore[arg-type]
     assert "why" not in data
 
 
-def test_figures_of_all_heads_and_of_influence(tmp_path: Path) -> None:
+def test_figures_of_all_heads_and_of_influence_are_drawn(tmp_path: Path) -> None:
     call(*PAIR, "--heads", "all", "--layer", "1-2", "-o", tmp_path / "heads.svg")
     drawn = (tmp_path / "heads.svg").read_text(encoding="utf-8")
     assert "the rabbit quickly hopped / the turtle slowly crawled" in drawn
-    _, said = call(*PAIR, "--measure", "A,norm", "--layer", "mean,12", "--specials", "hide", "-o", tmp_path / "influence.svg")
+    _, stderr = call(*PAIR, "--measure", "A,norm", "--layer", "mean,12", "--specials", "hide", "-o", tmp_path / "influence.svg")
     drawn = (tmp_path / "influence.svg").read_text(encoding="utf-8")
     for title in ("A, mean over 12 layers", "A, layer 12", "norms, mean over 12 layers", "norms, layer 12"):
         assert drawn.count(title) >= 1, title
     assert "|measure:A|measure:norms" in drawn
-    assert said == ""
+    assert stderr == ""
 
 
-def test_influence_in_the_terminal_and_on_a_page(tmp_path: Path) -> None:
+def test_influence_is_printed_and_written_to_a_page(tmp_path: Path) -> None:
     view = hs.view("mini", TEXT)
     expected = view.influence("rollout", 2)
     out, _ = call(TEXT, "--measure", "rollout", "--layer", "2")
@@ -117,11 +118,11 @@ def test_influence_in_the_terminal_and_on_a_page(tmp_path: Path) -> None:
     word, value = expected.strongest(expected.rows.index("that"), 1)[0]
     assert re.search(rf"^ *that  \S+ +{value:.2f} {re.escape(word)}", out, re.MULTILINE)
     call(TEXT, "--measure", "rollout", "--layer", "2", "--highlight", "that->bought", "--highlight", "my", "-o", tmp_path / "page.html")
-    data = held(tmp_path / "page.html")
+    data = page_data(tmp_path / "page.html")
     influence = data["influence"]
     assert isinstance(influence, dict)
     assert (data["view"], influence["measure"], influence["layer"]) == ("influence", "rollout", 2)
-    assert list(influence["held"]) == ["A", "rollout", "norms"], "those of one forward pass"
+    assert list(influence["held"]) == ["A", "rollout", "norms"], "the measures that need one forward pass"
     assert "make the page with --measure G*" in influence["missing"]["G*"]
     packed = influence["held"]["rollout"]
     shares = np.frombuffer(base64.b64decode(packed["values"]), "<u2").reshape(12, len(view.text), -1) / 65535
@@ -130,9 +131,9 @@ def test_influence_in_the_terminal_and_on_a_page(tmp_path: Path) -> None:
     assert data["highlight"] == {"name": "that->bought, my", "pairs": {"encoder": [[6, 9], [7, None], [None, 7]]}}
 
 
-def test_red_words_from_an_annotated_sentence(tmp_path: Path) -> None:
+def test_a_relation_of_an_annotated_sentence_is_highlighted(tmp_path: Path) -> None:
     call("sampler", "--sentence", "3", "--relation", "obj", "--heads", "8-4", "-o", tmp_path / "page.html")
-    data = held(tmp_path / "page.html")
+    data = page_data(tmp_path / "page.html")
     forms = data["text"]["source"]["forms"]  # type: ignore[index]
     ((dependent, governor),) = data["highlight"]["pairs"]["encoder"]  # type: ignore[index]
     assert (forms[dependent], forms[governor]) == ("options", "gave")
@@ -152,7 +153,7 @@ def test_the_terminal_lists_the_strongest_links(t5: Path) -> None:
     assert re.findall(r"^Head (\S+)", both, re.MULTILINE) == ["encoder/1-1", "cross/1-2", "decoder/2-1"]
 
 
-def test_a_pipe_gets_plain_text_and_a_terminal_without_utf_8_gets_signs_it_knows() -> None:
+def test_output_without_a_terminal_and_utf_8_is_plain_ascii() -> None:
     result = CliRunner(charset="ascii").invoke(app, ["view", TEXT, "--heads", "8-4"])
     assert result.exit_code == 0, result.stderr
     assert "\x1b" not in result.stdout
@@ -160,13 +161,13 @@ def test_a_pipe_gets_plain_text_and_a_terminal_without_utf_8_gets_signs_it_knows
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 
-def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> None:
-    for wide in (40, 80):
-        for name, value in {"FORCE_COLOR": "1", "COLUMNS": str(wide), "NO_COLOR": ""}.items():
+def test_output_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for width in (40, 80):
+        for name, value in {"FORCE_COLOR": "1", "COLUMNS": str(width), "NO_COLOR": ""}.items():
             monkeypatch.setenv(name, value)
         printed, _ = call(TEXT, "--heads", "8-4")
         lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in printed.splitlines()[:-1]]
-        assert max(map(len, lines)) <= wide
+        assert max(map(len, lines)) <= width
         assert "\x1b[" in printed
 
 
@@ -205,51 +206,55 @@ def test_a_narrow_terminal_is_not_overrun(monkeypatch: pytest.MonkeyPatch) -> No
         (["nowhere.conllu", "--sentence", "1"], "nowhere.conllu"),
     ],
 )
-def test_each_mistake_is_explained(arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_arguments_are_refused_with_a_reason(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(HeadscopeError, match=re.escape(says)):
         call(*arguments)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_mistake_is_one_line_and_exit_code_2(headscope: Callable[..., tuple[int, str, str]]) -> None:
+def test_an_error_is_one_line_and_exit_code_2(headscope: Callable[..., tuple[int, str, str]]) -> None:
     code, printed, error = headscope("view", TEXT, "-o", "page.docx")
     assert (code, printed, error.count("\n")) == (2, "", 1)
 
 
-def test_a_long_text_is_cut_and_says_how_much(tmp_path: Path) -> None:
-    _, said = call("word " * 2000, "--heads", "1-1,2-1", "-o", tmp_path / "page.html")
-    assert re.search(r"headscope: 1,746 words cut off at the end; mini reads the first 256 tokens", said)
-    assert "the page has 2 of 144 heads" in said
-    assert sorted(held(tmp_path / "page.html")["maps"]) == ["1-1", "2-1"]  # type: ignore[call-overload]
-    _, said = call("word " * 2000, "--max-length", "20", "-o", tmp_path / "page.html")
-    assert "1,982 words cut off at the end" in said
-    assert len(held(tmp_path / "page.html")["maps"]) == 144  # type: ignore[arg-type]
+def test_a_long_text_is_cut_and_the_cut_is_reported(tmp_path: Path) -> None:
+    _, stderr = call("word " * 2000, "--heads", "1-1,2-1", "-o", tmp_path / "page.html")
+    assert re.search(r"headscope: 1,746 words cut off at the end; mini reads the first 256 tokens", stderr)
+    assert "the page has 2 of 144 heads" in stderr
+    assert sorted(page_data(tmp_path / "page.html")["maps"]) == ["1-1", "2-1"]  # type: ignore[call-overload]
+    _, stderr = call("word " * 2000, "--max-length", "20", "-o", tmp_path / "page.html")
+    assert "1,982 words cut off at the end" in stderr
+    assert len(page_data(tmp_path / "page.html")["maps"]) == 144  # type: ignore[arg-type]
 
 
-def test_help_teaches_by_example_and_is_quick() -> None:
+def test_help_contains_an_example() -> None:
     text = call("--help")[0]
     assert re.search(r"^  headscope view \"", text, re.MULTILINE)
 
 
-WRITES = ("The keys to the cabinet are on the", "--model", "mini-decoder", "--heads", "5-3", "--generate", "4")
+GENERATED = ("The keys to the cabinet are on the", "--model", "mini-decoder", "--heads", "5-3", "--generate", "4")
 
 
-def test_what_a_model_writes_is_listed() -> None:
-    printed, told = call(*WRITES)
+def test_generated_tokens_are_listed() -> None:
+    printed, notes = call(*GENERATED)
     before, _, after = printed.partition("generated:")
     assert [line.split()[0] for line in after.splitlines()[1:5]] == ["right", "hand", ",", "and"]
     assert [line.split()[0] for line in before.splitlines()[1:3]] == ["<|endoftext|>", "The"]
     assert printed.rstrip().endswith("|generate:4")
-    assert "mini-decoder wrote the last 4 tokens, greedily: each is the most probable one; it stopped because it reached the number" in told
+    assert (
+        "mini-decoder wrote the last 4 tokens, greedily: each is the most probable one; it stopped because it reached the number" in notes
+    )
 
 
-def test_what_a_model_writes_is_shaded(tmp_path: Path) -> None:
-    call(*WRITES, "--temperature", "0.8", "--seed", "3", "-o", tmp_path / "figure.svg")
+def test_generated_tokens_are_shaded_in_a_figure(tmp_path: Path) -> None:
+    call(*GENERATED, "--temperature", "0.8", "--seed", "3", "-o", tmp_path / "figure.svg")
     figure = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "generate:4|temperature:0.8|seed:3" in figure
     assert "the last 4 tokens are generated (shaded)" in figure
-    assert figure.count("#dcf1eb") == 2, "in both columns"
+    assert figure.count("#dcf1eb") == 2, "shaded in both columns"
 
 
 @pytest.mark.parametrize(
@@ -260,6 +265,6 @@ def test_what_a_model_writes_is_shaded(tmp_path: Path) -> None:
         (("A second text", "--model", "mini-decoder", "--generate", "4"), "a model continues one text, not a pair"),
     ],
 )
-def test_what_cannot_be_written_is_refused(options: tuple[str, ...], problem: str) -> None:
+def test_invalid_generation_options_are_refused(options: tuple[str, ...], problem: str) -> None:
     with pytest.raises(HeadscopeError, match=problem):
         call("The keys", *options)

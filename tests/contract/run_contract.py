@@ -1,5 +1,5 @@
-"""`make contract`: every architecture in the installed transformers is equal, or refused with its reason; the table
-of docs/models.md.
+"""`make contract`: compare capture with eager attention for every architecture in the installed transformers, and write
+the table of docs/models.md. The maps of each architecture must be equal, or it must be refused with a reason.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ BEGIN, END = "<!-- contract: begin -->", "<!-- contract: end -->"
 
 
 def table(text: list[Verdict], other: list[Verdict]) -> str:
-    """The outcome as Markdown."""
+    """The verdicts as Markdown: of architectures of text, and of others."""
     lines = [f"Made by `make contract` with transformers {transformers.__version__}.", ""]
     lines += ["| architectures | equal | refused, with the reason | not built here |", "|---|---|---|---|"]
     for what, verdicts in (("of text", text), ("of text and images or sound, given text alone", other)):
         count = Counter(verdict.state for verdict in verdicts)
         lines.append(f"| {what} ({len(verdicts)}) | {count['equal']} | {count['refused']} | {count['not built']} |")
     equal = [verdict for verdict in text if verdict.state == "equal"]
-    for how, said in (("interface", "Equal, layer by layer"), ("outputs", "Equal, all layers at once")):
+    for how, heading in (("interface", "Equal, layer by layer"), ("outputs", "Equal, all layers at once")):
         names = [verdict.name for verdict in equal if verdict.how == how]
-        lines += ["", f"**{said}** ({len(names)}): {', '.join(f'`{name}`' for name in names)}."]
+        lines += ["", f"**{heading}** ({len(names)}): {', '.join(f'`{name}`' for name in names)}."]
     names = [verdict.name for verdict in equal if verdict.how == "interface" and not verdict.without_maps]
     count_without = sum(verdict.without_maps for verdict in equal)
     lines += ["", f"**Without maps** ({count_without}), when no measure needs them: all that are read layer by layer except "]
@@ -37,14 +37,14 @@ def table(text: list[Verdict], other: list[Verdict]) -> str:
     names = [verdict.name for verdict in other if verdict.state == "equal"]
     lines += ["", f"**Equal, with parts for images or sound that text does not reach** ({len(names)}): "]
     lines[-1] += ", ".join(f"`{name}`" for name in names) + "."
-    for state, said in (("refused", "Refused"), ("not built", "Not built from a default configuration, so not tried")):
-        lines += ["", f"**{said}**", "", "| architecture | reason |", "|---|---|"]
+    for state, heading in (("refused", "Refused"), ("not built", "Not built from a default configuration, so not tried")):
+        lines += ["", f"**{heading}**", "", "| architecture | reason |", "|---|---|"]
         lines += [f"| `{verdict.name}` | {verdict.why.replace('|', '/')} |" for verdict in (*text, *other) if verdict.state == state]
     return "\n".join(lines)
 
 
 def main() -> int:
-    """Judge the architectures named, or all; with all, write the table. 1 if any is neither equal nor refused."""
+    """Judge the named architectures, or all; with all, write the table. Return 1 if the maps of any differ."""
     warnings.filterwarnings("ignore")
     logging.set_verbosity(logging.CRITICAL)
     torch.set_num_threads(1)

@@ -1,6 +1,4 @@
-"""The contract with transformers: on every architecture, streamed maps are the maps of eager
-`output_attentions=True`.
-"""
+"""The contract with transformers: on all architectures, streamed maps equal those of eager `output_attentions=True`."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ def streamed(request: pytest.FixtureRequest) -> str:
 
 
 def eager_maps(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Tensor, ...]]:
-    """Written against transformers alone: what the library itself returns."""
+    """The maps that transformers returns, without headscope, by kind of attention."""
     model.set_attn_implementation("eager")
     out = model(**batch, output_attentions=True, use_cache=False)
     if model.config.is_encoder_decoder:
@@ -57,7 +55,7 @@ def test_maps_equal_eager_output_attentions(name: str) -> None:
         torch.testing.assert_close(seen[index], expected[site.kind][site.layer], rtol=0, atol=0)
 
 
-def test_padding_and_causality_hold(streamed: str) -> None:
+def test_maps_have_no_weight_on_padding_or_on_later_tokens(streamed: str) -> None:
     model = build(streamed)
     batch = inputs(model)
     sites, _ = find_sites(model)
@@ -71,41 +69,41 @@ def test_padding_and_causality_hold(streamed: str) -> None:
         valid = maps * queries[:, None, :, None]
         assert not (valid * (1 - keys[:, None, None, :])).any(), "weight on padding"
         if site.kind == "decoder":
-            assert not valid.triu(1).any(), "weight on the future"
+            assert not valid.triu(1).any(), "weight on later tokens"
         if visible is None:
             assert site.kind != "decoder"
-            assert keys.all(), "a mask is left out only where nothing is hidden"
+            assert keys.all(), "without a mask, no key may be hidden"
         else:
             seen = visible.expand(len(maps), -1, -1) & queries[:, :, None].bool()
-            assert not valid.amax(1)[~seen].any(), "weight where the mask lets nothing through"
-            assert (valid.amax(1) > 0)[seen].float().mean() > 0.9, "what is visible is mostly seen"
+            assert not valid.amax(1)[~seen].any(), "weight on a hidden position"
+            assert (valid.amax(1) > 0)[seen].float().mean() > 0.9, "fewer than 90% of the visible positions have weight"
         sums = valid.sum(-1)[queries[:, None].expand(-1, maps.shape[1], -1).bool()]
         if streamed == "gpt_oss":
-            assert (sums < 1).all(), "its sinks take a part of every row"
+            assert (sums < 1).all(), "its sinks must take a part of every row"
         else:
             torch.testing.assert_close(sums, torch.ones_like(sums))
 
     capture.stream(model, sites, batch, check)
 
 
-def test_unrequested_layers_run_elsewhere_and_change_nothing(streamed: str) -> None:
+def test_layers_that_are_not_requested_do_not_change_the_others(streamed: str) -> None:
     model = build(streamed)
     batch = inputs(model)
     sites, _ = find_sites(model)
-    everything: dict[int, torch.Tensor] = {}
-    capture.stream(model, sites, batch, lambda index, maps, *_: everything.update({index: maps.clone()}))
+    all_maps: dict[int, torch.Tensor] = {}
+    capture.stream(model, sites, batch, lambda index, maps, *_: all_maps.update({index: maps.clone()}))
     last = len(sites) - 1
-    only: dict[int, torch.Tensor] = {}
-    capture.stream(model, sites, batch, lambda index, maps, *_: only.update({index: maps.clone()}), frozenset([last]))
-    assert list(only) == [last]
+    last_maps: dict[int, torch.Tensor] = {}
+    capture.stream(model, sites, batch, lambda index, maps, *_: last_maps.update({index: maps.clone()}), frozenset([last]))
+    assert list(last_maps) == [last]
     queries = batch["decoder_attention_mask"] if "decoder_attention_mask" in batch else batch["attention_mask"]
     rows = queries[:, None, :, None]
-    # SDPA rounds otherwise than eager, and T5's unscaled logits enlarge that; a lost mask or bias changes weights by
-    # 0.1 and more.
-    torch.testing.assert_close(only[last] * rows, everything[last] * rows, rtol=0, atol=5e-4)
+    # SDPA rounds differently from eager attention, and T5's unscaled logits enlarge the difference. A lost mask or bias
+    # changes weights by 0.1 and more.
+    torch.testing.assert_close(last_maps[last] * rows, all_maps[last] * rows, rtol=0, atol=5e-4)
 
 
-def test_the_model_is_restored_also_after_an_exception() -> None:
+def test_the_model_is_restored_after_an_exception() -> None:
     model = build("llama")
     model.set_attn_implementation("sdpa")
     sites, _ = find_sites(model)
@@ -121,23 +119,23 @@ def test_the_model_is_restored_also_after_an_exception() -> None:
     assert model(**inputs(model)).last_hidden_state.shape == (3, 9, 16)
 
 
-def test_grouped_heads_are_reported() -> None:
+def test_sites_report_the_number_of_key_value_heads() -> None:
     sites, _ = find_sites(build("llama"))
     assert [(site.heads, site.kv_heads) for site in sites] == [(4, 2), (4, 2)]
 
 
-def test_albert_calls_one_layer_twice() -> None:
+def test_albert_has_two_layers_with_one_shared_module() -> None:
     sites, _ = find_sites(build("albert"))
     assert [site.layer for site in sites] == [0, 1]
     assert sites[0].module == sites[1].module
 
 
-def test_enough_architectures() -> None:
+def test_the_contract_covers_at_least_20_architectures() -> None:
     assert len(ALL) - len(BYPASS) >= 20
     assert len(ENCODERS) >= 5
 
 
-def test_a_model_without_attention_is_a_loud_error() -> None:
+def test_a_model_without_attention_is_refused() -> None:
     import transformers
 
     config = transformers.AutoConfig.for_model("mamba", vocab_size=60, hidden_size=16, num_hidden_layers=2, state_size=4)
@@ -145,7 +143,7 @@ def test_a_model_without_attention_is_a_loud_error() -> None:
         find_sites(transformers.AutoModel.from_config(config).eval())
 
 
-def test_rows_worked_out_again_are_the_rows_of_the_maps(streamed: str) -> None:
+def test_recomputed_rows_equal_the_rows_of_the_maps(streamed: str) -> None:
     model = build(streamed)
     sites, _ = find_sites(model)
     batch = inputs(model)
@@ -163,7 +161,7 @@ def test_rows_worked_out_again_are_the_rows_of_the_maps(streamed: str) -> None:
             torch.testing.assert_close(rows(start, stop), maps[:, :, start:stop], rtol=1e-5, atol=1e-6)
 
 
-def test_a_model_whose_rows_come_out_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_whose_recomputed_rows_differ_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = build("bert")
     sites, _ = find_sites(model)
     monkeypatch.setattr(capture, "_rows", lambda *_: torch.zeros(()))

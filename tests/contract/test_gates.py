@@ -1,5 +1,5 @@
-"""Gates on every architecture: against columns of the output projection multiplied by hand, finite differences, and
-beam search.
+"""Gates on every architecture: against output projections whose columns are multiplied by hand, against finite
+differences, and in beam search.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from helpers.architectures import ALL, BYPASS, build, inputs
 
-# Where the output projections lie: beside what attends, in it, or (of models that bypass the interface) by the number
-# of the layer.
+# Where the output projections are: beside the attention module, in it, or, in models that bypass the interface, at a
+# path with the number of the layer.
 BESIDE = ("output.dense",)
 WITHIN = ("out_proj", "o_proj", "out_lin", "c_proj", "o", "dense", "Wo")
 BYPASSED = {"deberta-v2": "encoder.layer.{}.attention.output.dense", "mpnet": "encoder.layer.{}.attention.attn.o"}
@@ -41,7 +41,7 @@ def projection(model: Model, number: int) -> torch.nn.Module:
 
 
 def multiplied(model: Model, gates: dict[int, torch.Tensor], batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The model's states after the weights that read a head were multiplied by its gate."""
+    """The states of the model after its output projections are changed: weights that read a head are times its gate."""
     for number, gate in gates.items():
         module = projection(model, number)
         weight = cast("torch.Tensor", module.weight)
@@ -57,15 +57,15 @@ def states(model: Model, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     return out * (batch.get("decoder_attention_mask", batch["attention_mask"]))[:, :, None]
 
 
-def drawn(model: Model, seed: int) -> dict[int, torch.Tensor]:
+def random_gates(model: Model, seed: int) -> dict[int, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     return {n: torch.randint(0, 3, (site.heads,), generator=generator) / 2 for n, site in enumerate(model.sites)}
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name != "albert"])  # whose layers share one projection
-def test_a_gate_is_a_factor_of_the_columns_that_read_a_head(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in ALL if name != "albert"])  # its layers share one projection
+def test_a_gate_multiplies_the_projection_columns_that_read_the_head(name: str) -> None:
     model = tiny(name)
-    batch, gates = inputs(model.network), drawn(model, 0)
+    batch, gates = inputs(model.network), random_gates(model, 0)
     with torch.no_grad():
         before = states(model, batch)
         with gated(model, gates):
@@ -79,10 +79,10 @@ def test_a_gate_is_a_factor_of_the_columns_that_read_a_head(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "albert", "llama", "t5", "bart", "mpnet"])
-def test_each_text_may_have_its_own_gates(name: str) -> None:
+def test_texts_of_a_batch_can_have_different_gates(name: str) -> None:
     model = tiny(name)
     batch = inputs(model.network)
-    each = [drawn(model, seed) for seed in range(3)]
+    each = [random_gates(model, seed) for seed in range(3)]
     with torch.no_grad():
         with gated(model, {n: torch.stack([gates[n] for gates in each]) for n in range(len(model.sites))}):
             together = states(model, batch)
@@ -92,7 +92,7 @@ def test_each_text_may_have_its_own_gates(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "albert", "gpt2", "t5", "marian", "deberta-v2"])
-def test_gradients_through_gates_are_finite_differences(name: str) -> None:
+def test_gradients_of_gates_equal_finite_differences(name: str) -> None:
     model = tiny(name)
     model.network.double()
     batch = inputs(model.network)
@@ -105,8 +105,8 @@ def test_gradients_through_gates_are_finite_differences(name: str) -> None:
 
     gates = {n: torch.full((site.heads,), 0.7, dtype=torch.float64, requires_grad=True) for n, site in enumerate(model.sites)}
     found = torch.autograd.grad(reads(gates), list(gates.values()))
-    # T5's normalisation works in float32 whatever the model does.
-    step, rough = (3e-4, 1e-2) if name == "t5" else (1e-5, 1e-6)
+    # T5 normalises in float32, even if the model is float64.
+    step, tolerance = (3e-4, 1e-2) if name == "t5" else (1e-5, 1e-6)
     with torch.no_grad():
         for number, gradient in enumerate(found):
             for head in range(model.sites[number].heads):
@@ -116,12 +116,12 @@ def test_gradients_through_gates_are_finite_differences(name: str) -> None:
                     moved[number][head] += by
                     ends.append(reads(moved))
                 assert float(gradient[head]) == pytest.approx(
-                    float(ends[0] - ends[1]) / (2 * step), rel=rough, abs=rough * float(found[number].abs().max())
+                    float(ends[0] - ends[1]) / (2 * step), rel=tolerance, abs=tolerance * float(found[number].abs().max())
                 )
     assert min(float(gradient.abs().max()) for gradient in found) > 1e-3
 
 
-def test_what_a_closed_gate_takes_away_may_be_replaced() -> None:
+def test_vectors_replace_the_part_that_a_gate_removes() -> None:
     model = tiny("bert")
     batch = inputs(model.network)
     kept: dict[int, torch.Tensor] = {}
@@ -147,7 +147,7 @@ def test_what_a_closed_gate_takes_away_may_be_replaced() -> None:
     torch.testing.assert_close(seen[0][:, :, 2], vectors[2].expand(3, 9, 4))
 
 
-def test_a_gated_model_can_be_looked_at() -> None:
+def test_maps_of_a_gated_model_can_be_captured() -> None:
     model = tiny("bert")
     batch = inputs(model.network)
     plain: dict[int, torch.Tensor] = {}
@@ -164,7 +164,7 @@ def test_a_gated_model_can_be_looked_at() -> None:
     assert not torch.allclose(found[1], plain[1], atol=0.01)
 
 
-def test_gates_hold_while_generating_with_beams_and_a_cache() -> None:
+def test_gates_apply_during_generation_with_beams_and_a_cache() -> None:
     from transformers import MarianConfig, MarianMTModel
 
     def marian() -> Model:
@@ -176,7 +176,7 @@ def test_gates_hold_while_generating_with_beams_and_a_cache() -> None:
     model, batch = marian(), inputs(build("marian"))
     batch = {name: batch[name] for name in ("input_ids", "attention_mask")}
     options: dict[str, Any] = {"num_beams": 3, "do_sample": False, "max_new_tokens": 6, "min_new_tokens": 6}
-    each = [drawn(model, seed) for seed in range(3)]
+    each = [random_gates(model, seed) for seed in range(3)]
 
     def generated(of: Model) -> torch.Tensor:
         assert of.whole is not None
@@ -191,7 +191,7 @@ def test_gates_hold_while_generating_with_beams_and_a_cache() -> None:
     assert len({tuple(row) for row in together.tolist()} | {tuple(row) for row in generated(model).tolist()}) > 3
 
 
-def test_gates_by_the_names_of_heads() -> None:
+def test_gates_without_named_heads_close_these_heads() -> None:
     model = tiny("bart")
     gates = gates_without(model, [HeadId.parse("2-1"), HeadId.parse("2-4"), HeadId.parse("cross/1-2")])
     names = {model.sites[number].name: gate.tolist() for number, gate in gates.items()}

@@ -1,4 +1,4 @@
-"""Statistics of rows without maps are those of the maps, on every architecture, or the model says why it needs maps."""
+"""On every architecture, row statistics without maps equal those of the maps, or they are refused with a reason."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from headscope.models.sites import find_sites
 from headscope.models.verify import refused_without_maps
 from helpers.architectures import ALL, BYPASS, build, inputs
 
-# Soft caps, learned sinks, and biases that depend on the distance: their scores are no plain products.
+# Models with soft caps, learned sinks or distance biases: their scores are not scaled products of queries and keys.
 NEED_MAPS = {"gemma2", "gpt_oss", "mt5", "t5"}
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in BYPASS])
-def test_statistics_equal_those_of_maps(name: str) -> None:
+def test_row_statistics_without_maps_equal_those_of_the_maps(name: str) -> None:
     model = build(name)
     before = model.config._attn_implementation
     sites, _ = find_sites(model)
@@ -49,10 +49,10 @@ def reaches(model: PreTrainedModel, batch: dict[str, torch.Tensor]) -> list[Reac
     return seen
 
 
-def test_the_reach_of_rows_is_read_off_the_mask() -> None:
+def test_the_reach_of_rows_is_read_from_the_mask() -> None:
     assert reaches(build("bert"), inputs(build("bert"))) == [Reach()] * 2
     assert reaches(build("llama"), inputs(build("llama"))) == [Reach(None, 0)] * 2
-    whole = {name: tensor[:1] for name, tensor in inputs(build("llama")).items()}  # not padded: transformers gives no mask
+    whole = {name: tensor[:1] for name, tensor in inputs(build("llama")).items()}  # without padding, transformers passes no mask
     assert reaches(build("llama"), whole) == [Reach(None, 0)] * 2
     assert reaches(build("bert"), {name: tensor[:1] for name, tensor in inputs(build("bert")).items()}) == [Reach()] * 2
 
@@ -61,7 +61,7 @@ def lengths(*rows: int) -> fused.Lengths:
     return fused.Lengths.of(rows, rows, torch.device("cpu"))
 
 
-def test_masks_of_other_kinds_are_refused() -> None:
+def test_masks_other_than_causal_windows_and_padding_are_refused() -> None:
     causal = torch.ones(2, 1, 6, 6, dtype=torch.bool).tril()
     assert fused.reach_of(causal, lengths(6, 6), 6, 6) == Reach(None, 0)
     window = causal & ~causal.tril(-3)
@@ -76,7 +76,7 @@ def test_masks_of_other_kinds_are_refused() -> None:
             fused.reach_of(mask, length, 6, 6)
 
 
-def test_masks_of_shorter_texts_are_looked_at_later() -> None:
+def test_masks_of_shorter_texts_are_compared_when_check_is_called() -> None:
     reaches = fused.Reaches()
     window = torch.ones(1, 1, 6, 6, dtype=torch.bool).tril() & ~torch.ones(1, 1, 6, 6, dtype=torch.bool).tril(-3)
     short, other = window[:, :, :4, :4], torch.ones(1, 1, 4, 4, dtype=torch.bool)
@@ -86,5 +86,5 @@ def test_masks_of_shorter_texts_are_looked_at_later() -> None:
     assert reaches.find(0, other, lengths(4), 4, 4) == Reach(2, 0)
     with pytest.raises(fused.OtherMask):
         reaches.check()
-    assert reaches.find(0, other, lengths(4), 4, 4) == Reach()  # it starts anew
+    assert reaches.find(0, other, lengths(4), 4, 4) == Reach()  # check cleared the known reaches
     reaches.check()

@@ -1,5 +1,5 @@
-"""Architectures that were once read wrongly, and one of each kind that must be refused. `make contract` tries them
-all.
+"""Architectures that were once read wrongly, and one of each kind that must be refused. `make contract` tests all
+architectures.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from headscope.models import capture
 from headscope.models.dry_run import dry_inputs, small_windows
 from headscope.models.sites import find_sites
 
-EQUAL: dict[str, tuple[str, list[int]]] = {  # how maps are captured, and the layers they belong to
+EQUAL: dict[str, tuple[str, list[int]]] = {  # how maps are captured, and the layers that have maps
     "falcon": ("outputs", [0, 1, 2, 3]),
     "deepseek_v32": ("interface", [0, 1, 2, 3]),
     "glm_moe_dsa": ("interface", [0, 1, 2, 3]),
     "minimax_m3_vl_text": ("interface", [0, 1, 2, 3]),
     "diffllama": ("outputs", [0, 1, 2, 3]),  # its module calls its attention function twice
-    "zamba2": ("interface", [1, 3]),  # one module that attends for two layers
-    "minimax": ("interface", [0, 2]),  # the others are linear, and returned all the same
-    "afmoe": ("interface", [0, 1, 2, 3]),  # its mask is given by name
+    "zamba2": ("interface", [1, 3]),  # one module computes attention for two layers
+    "minimax": ("interface", [0, 2]),  # the other layers are linear, but transformers returns them, too
+    "afmoe": ("interface", [0, 1, 2, 3]),  # its mask is a keyword argument
     "layoutlm": ("interface", [0, 1, 2, 3]),
 }
 REFUSED = {
@@ -55,7 +55,7 @@ def test_maps_equal_those_of_a_model_loaded_with_eager_attention(name: str) -> N
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_maps_is_refused_with_its_reason(name: str) -> None:
+def test_unsupported_architectures_are_refused_with_a_reason(name: str) -> None:
     verdict = judge(name)
     assert verdict.state == "refused"
     assert REFUSED[name] in verdict.why
@@ -68,7 +68,7 @@ def test_block_sparse_attention_is_refused_with_the_remedy() -> None:
             find_sites(model)
 
 
-def test_a_row_sees_as_many_tokens_as_the_model_chooses() -> None:
+def test_a_row_attends_to_as_many_tokens_as_the_model_selects() -> None:
     model = build_tiny("deepseek_v32", None)
     sites, _ = find_sites(model)
     seen: list[int] = []
@@ -82,16 +82,16 @@ def test_a_model_that_stays_on_sdpa_is_refused() -> None:
         find_sites(model)
 
 
-class Spoilt:
-    """Eager attention of one file, spoilt in a way that a check must notice."""
+class FaultyModel:
+    """A Llama whose eager attention is changed by `spoil` in the last layer, so that a check must fail."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, spoil: Any) -> None:
         from transformers.models.llama import modeling_llama
 
-        own = modeling_llama.eager_attention_forward
+        original = modeling_llama.eager_attention_forward
 
         def attend(module: Any, *args: Any, **kwargs: Any) -> Any:
-            output, weights = own(module, *args, **kwargs)
+            output, weights = original(module, *args, **kwargs)
             return spoil(output, weights) if module.layer_idx == 3 else (output, weights)
 
         monkeypatch.setattr(modeling_llama, "eager_attention_forward", attend)
@@ -108,19 +108,19 @@ class Spoilt:
         (lambda output, weights: (output, weights * torch.nan), "is NaN or infinite"),
     ],
 )
-def test_every_check_can_fail(monkeypatch: pytest.MonkeyPatch, spoil: Any, why: str) -> None:
-    model = Spoilt(monkeypatch, spoil).model
+def test_faulty_attention_is_refused_with_its_reason(monkeypatch: pytest.MonkeyPatch, spoil: Any, why: str) -> None:
+    model = FaultyModel(monkeypatch, spoil).model
     with pytest.raises(ModelError, match=why):
         find_sites(model)
 
 
 def test_an_output_that_changes_when_maps_are_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Spoilt(monkeypatch, lambda output, weights: (output * (2 if capture._tap.get() else 1), weights)).model
+    model = FaultyModel(monkeypatch, lambda output, weights: (output * (2 if capture._tap.get() else 1), weights)).model
     with pytest.raises(ModelError, match="output changes when its attention is captured"):
         find_sites(model)
 
 
-def test_a_text_that_depends_on_its_batch_is_refused() -> None:
+def test_a_model_whose_texts_depend_on_their_batch_is_refused() -> None:
     model = build_tiny("llama", None)
     model.layers[0].register_forward_hook(lambda module, args, output: output + args[0].mean())
     with pytest.raises(ModelError, match="change when a text is padded, or when another text is in the batch"):
@@ -136,7 +136,7 @@ def test_missing_layers_are_refused_unless_the_configuration_explains_them() -> 
     assert len(find_sites(model)[0]) == 4
 
 
-def test_a_model_that_sdpa_computes_otherwise_attends_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_sdpa_computes_differently_is_set_to_eager(monkeypatch: pytest.MonkeyPatch) -> None:
     model = build_tiny("llama", "sdpa")
     batch = padded(model, "right")
     find_sites(model)
@@ -149,8 +149,8 @@ def test_a_model_that_sdpa_computes_otherwise_attends_eagerly(monkeypatch: pytes
     torch.testing.assert_close(model(**batch).last_hidden_state, build_tiny("llama", "eager")(**batch).last_hidden_state)
 
 
-def test_layers_that_nobody_asked_for_change_nothing_in_the_others() -> None:
-    model = build_tiny("switch_transformers", None)  # SDPA knows nothing of its relative positions
+def test_maps_of_the_last_layer_are_the_same_if_only_it_is_captured() -> None:
+    model = build_tiny("switch_transformers", None)  # SDPA ignores its relative positions
     sites, _ = find_sites(model)
     batch, seen = padded(model, "right"), dict[int, list[torch.Tensor]]()
     for wanted in (frozenset(range(len(sites))), frozenset([len(sites) - 1])):
@@ -158,7 +158,7 @@ def test_layers_that_nobody_asked_for_change_nothing_in_the_others() -> None:
     torch.testing.assert_close(*seen[len(sites) - 1])
 
 
-def test_windows_are_lowered_for_the_dry_run_alone() -> None:
+def test_windows_are_lowered_only_for_the_dry_run() -> None:
     model = build_tiny("mistral", None, sliding_window=4096)
     with small_windows(model), torch.inference_mode():
         calls, _ = capture.observe(model, dry_inputs(model))
@@ -167,7 +167,7 @@ def test_windows_are_lowered_for_the_dry_run_alone() -> None:
     assert WINDOW < 6
 
 
-def test_a_fault_of_headscope_is_not_blamed_on_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_not_reported_as_an_error_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     from headscope.models import sites
 
     monkeypatch.setattr(sites, "_of_calls", lambda *_: [].kind)  # type: ignore[attr-defined]
@@ -175,7 +175,7 @@ def test_a_fault_of_headscope_is_not_blamed_on_the_model(monkeypatch: pytest.Mon
         find_sites(build_tiny("llama", None))
 
 
-def test_models_of_images_and_sound_are_out_of_scope(tmp_path: Any) -> None:
+def test_models_of_images_and_sound_are_refused(tmp_path: Any) -> None:
     import headscope as hs
 
     for name, reads in (("vit", "pixel_values"), ("wav2vec2", "input_values"), ("dinov2", "pixel_values")):
@@ -188,7 +188,7 @@ def test_models_of_images_and_sound_are_out_of_scope(tmp_path: Any) -> None:
             hs.load(tmp_path / name)
 
 
-def test_a_dry_run_fits_models_of_few_positions() -> None:
+def test_a_dry_run_fits_models_with_few_positions() -> None:
     model = build_tiny("bart", None, max_position_embeddings=16)
     assert {name: tuple(tensor.shape) for name, tensor in dry_inputs(model).items() if name.endswith("ids")} == {
         "input_ids": (2, 12),
@@ -197,7 +197,7 @@ def test_a_dry_run_fits_models_of_few_positions() -> None:
     assert [site.kind for site in find_sites(model)[0]] == ["encoder"] * 4 + ["decoder", "cross"] * 4
 
 
-def test_every_part_of_a_model_is_left_as_it_was() -> None:
+def test_find_sites_restores_the_attention_of_every_part_of_a_model() -> None:
     model = build_tiny("gemma3", None)
     before = [(config, config._attn_implementation) for config in capture._with_parts(model.config)]
     assert len(before) == 3

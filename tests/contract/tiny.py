@@ -1,8 +1,8 @@
 """Tiny random models of every architecture in the installed transformers that reads tokens, built from its default
 configuration.
 
-Sizes are lowered by the names of settings, and windows and numbers of chosen tokens to less than a text has, so that
-a lost mask shows. What cannot be made small by name alone has its settings in `OWN`.
+Sizes are lowered by the names of settings. Windows and numbers of selected tokens are smaller than a text, so that a
+lost mask changes the maps. Architectures that need other settings to be small have them in `OWN`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 _MROPE = {**_ROPE, "mrope_section": [1, 1, 2]}
 _MIXED = ["sliding_attention", "full_attention"] * 2
 _HYBRID = ["linear_attention", "full_attention"] * 2
-DEFAULT = object()  # a setting that stays as it is by default
+DEFAULT = object()  # a setting that keeps its default value
 OWN: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1, 3]},
     "big_bird": {"attention_type": "original_full"},
@@ -123,37 +123,37 @@ OWN: dict[str, dict[str, Any]] = {
 
 
 def architectures() -> Iterator[tuple[str, bool]]:
-    """Every model type whose main input is tokens, and whether it reads nothing else: others have parts for images
-    or sound.
+    """Every model type whose main input is tokens, and whether it reads only tokens: others have parts for images or
+    sound.
     """
     for name in MODEL_MAPPING_NAMES:
         try:
             config = CONFIG_MAPPING[name]()
             kind = MODEL_MAPPING[type(config)]
             reads = (kind[0] if isinstance(kind, list | tuple) else kind).main_input_name
-        except Exception:  # no default configuration: it needs a package, a file of the hub, or settings of its own
+        except Exception:  # no default configuration: it needs a package, a file from the hub, or more settings
             continue
         if reads == "input_ids" and not name.endswith(("_vision", "_vqmodel")):
             yield name, isinstance(getattr(config, "vocab_size", None), int) or name == "esm"
 
 
 def tiny_config(name: str, **options: Any) -> Any:
-    """A small configuration; `options` take the place of what would be chosen."""
+    """A small configuration. `options` override the chosen settings."""
     kind = CONFIG_MAPPING[name]
     default = kind()
     aliases = getattr(default, "attribute_map", {})
     known = set(default.to_dict()) | set(aliases)
     chosen = {setting: size for setting, size in SMALL.items() if setting in known and aliases.get(setting) not in SMALL}
     chosen |= {setting: size for setting, size in _WINDOWS.items() if setting in known and isinstance(getattr(default, setting, None), int)}
-    if "kv_lora_rank" in known:  # latent attention: as many key heads as heads, and a part of each is rotated
+    if "kv_lora_rank" in known:  # latent attention has a key head for every head, and rotates a part of each
         chosen |= {setting: 4 for setting in ("num_key_value_heads", "head_dim") if setting in known}
     chosen |= dict(_parts(default)) | OWN.get(name, {}) | options
     return kind(**{setting: value for setting, value in chosen.items() if value is not DEFAULT})
 
 
 def _parts(default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Small configurations of the parts of a model that has several; a part that cannot be made small stays as it
-    is.
+    """Small configurations of the parts of a model that has several. A part that cannot be made small is omitted, so it
+    keeps its default configuration.
     """
     for setting in getattr(default, "sub_configs", {}):
         part = getattr(default, setting, None)
@@ -165,8 +165,8 @@ def _parts(default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def build_tiny(name: str, implementation: str | None, **options: Any) -> PreTrainedModel:
-    """A tiny model with the same weights every time, loaded with that attention implementation (None: transformers'
-    choice).
+    """A tiny model with the same weights in every call, loaded with this attention implementation. None leaves the
+    choice to transformers.
     """
     config = tiny_config(name, **options)
     with torch.device("meta"):
@@ -178,13 +178,13 @@ def build_tiny(name: str, implementation: str | None, **options: Any) -> PreTrai
     model: PreTrainedModel = AutoModel.from_config(config, dtype=torch.float32, **attention).eval().requires_grad_(False)
     generator = torch.Generator().manual_seed(1)
     for parameter in model.parameters():
-        if parameter.dim() > 1:  # larger weights make attention uneven, so that a wrong mask or bias shows
+        if parameter.dim() > 1:  # larger weights make attention uneven: a wrong mask or bias changes the maps
             parameter.mul_(8) if parameter.any() else parameter.normal_(0, 0.2, generator=generator)
     return model
 
 
 def padded(model: PreTrainedModel, side: str) -> dict[str, torch.Tensor]:
-    """Two texts of 21 and 13 tokens padded on a side, and for an encoder-decoder targets of 17 and 9."""
+    """A batch of two texts of 21 and 13 tokens, padded on this side. An encoder-decoder has targets of 17 and 9."""
     generator = torch.Generator().manual_seed(3)
     rows = int(model.get_input_embeddings().weight.shape[0])
 

@@ -1,5 +1,5 @@
-"""The verdict on one architecture: the maps that headscope captures equal those of eager attention, or it is refused
-with a reason.
+"""The verdict on one architecture: the maps that headscope captures equal those of eager attention, or the architecture
+is refused with a reason.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ State = Literal["equal", "refused", "not built", "differs"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one architecture, and why."""
+    """The verdict on one architecture, with the reason."""
 
     name: str
     state: State
     why: str = ""
     how: Capture | None = None
     sites: tuple[Site, ...] = ()
-    without_maps: bool = False  # whether statistics of rows can be had without maps, and are those of the maps
+    without_maps: bool = False  # whether row statistics without maps are available and equal those of the maps
 
 
 def judge(name: str, **options: Any) -> Verdict:
-    """Compare what is captured from a tiny model with what transformers returns from one loaded with eager
+    """Compare the maps captured from a tiny model with those that transformers returns from a model loaded with eager
     attention.
     """
     try:
@@ -57,14 +57,16 @@ def judge(name: str, **options: Any) -> Verdict:
 
 
 def _rows_differ(model: PreTrainedModel, sites: tuple[Site, ...]) -> str | None:
-    """Statistics of rows without maps against those of the maps: of the first layer entropy to 1e-5 nats and weights to
-    2e-6. Rounding grows from layer to layer, as it does between SDPA and eager attention; a lost mask or bias changes
-    weights by 0.1 and more.
+    """The first site whose row statistics without maps differ from those of the maps, as a message; None without one.
+
+    In the first layer, entropy must agree to 1e-5 nats and weights to 2e-6. Later layers have wider tolerances:
+    rounding grows from layer to layer, as it does between SDPA and eager attention. A lost mask or bias changes weights
+    by 0.1 and more.
     """
     for number, (site, values, expected) in enumerate(fused.differences(model, sites, padded(model, "right"))):
-        apart = (values - expected).abs()
+        deviation = (values - expected).abs()
         nats, weight = (1e-5, 2e-6) if number == 0 else (1e-3, 5e-4)
-        if not (float(apart[..., 1].max()) < nats and float(apart[..., 2:].max()) < weight):
+        if not (float(deviation[..., 1].max()) < nats and float(deviation[..., 2:].max()) < weight):
             return f"{site.name} has other statistics of rows"
     return None
 
@@ -82,7 +84,7 @@ def _difference(
     for index, site in enumerate(sites):
         group = expected[site.kind]
         own = [other for other in sites if other.kind == site.kind]
-        # Some models return something for layers that have no attention maps, too: then a layer's number is its place.
+        # Some models also return something for layers without attention maps: then the place of a layer is its number.
         place = own.index(site) if len(group) == len(own) else site.layer
         if place >= len(group) or group[place].shape != seen[index].shape:
             return f"{site.name} has another shape"
@@ -93,7 +95,7 @@ def _difference(
 
 
 def _returned(reference: PreTrainedModel, sites: tuple[Site, ...], batch: dict[str, torch.Tensor]) -> dict[str, list[torch.Tensor]]:
-    """The maps of each kind that the model returns or, if it returns none, that its attention modules do."""
+    """The maps of each kind that the model returns; if it returns none, those that its attention modules return."""
     modules: dict[str, list[torch.Tensor]] = {site.kind: [] for site in sites}
     with ExitStack() as hooks:
         for path, kind in {site.module: site.kind for site in sites if "[" not in site.module}.items():

@@ -12,7 +12,7 @@ Write = Callable[[str, str], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write a file as it is given."""
+    """A function that writes a text to a file, unchanged."""
 
     def write(name: str, text: str) -> Path:
         path = tmp_path / name
@@ -24,7 +24,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def columns(write: Write) -> Write:
-    """Write a file in columns: runs of spaces become tabs, except in comments."""
+    """A function that writes a text in columns: runs of spaces become tabs, except in comments."""
 
     def columns(name: str, text: str) -> Path:
         lines = (line if line.startswith("#") else re.sub(" +", "\t", line.strip()) for line in dedent(text).strip().split("\n"))

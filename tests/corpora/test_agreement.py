@@ -32,8 +32,8 @@ FIRST = """
     2 saw   see VERB  V  _ 0 root       _ _
     3 it    it  PRON  PR _ 2 obj        _ Entity=(2-animal)
     """
-# Changed: lemma of A; tag of big; relation of cat (the subtype), head of the full stop; `big cat` for `A big cat`; 2 is
-# 1, a person.
+# Changes: the keyphrases; the lemma of `A`; the tags of `big` and `saw`; the relation subtype of `cat`; the head of the
+# full stop; the mention `big cat` instead of `A big cat`; entity 2 becomes entity 1, a person.
 SECOND = """
     # newdoc id = d
     # keyphrases = Big cat; dog; milk
@@ -52,16 +52,16 @@ SECOND = """
 
 
 @pytest.fixture
-def two(columns: Write) -> AgreementReport:
+def report(columns: Write) -> AgreementReport:
     return compare(read(columns("first.conllu", FIRST)), read(columns("second.conllu", SECOND)))
 
 
-def test_words_by_hand(two: AgreementReport) -> None:
-    assert (two.documents, two.sentences, two.words) == (1, 2, 8)
+def test_word_scores_match_values_by_hand(report: AgreementReport) -> None:
+    assert (report.documents, report.sentences, report.words) == (1, 2, 8)
     expected = {
         "lemma": (6 / 7, 7),
         "upos": (7 / 8, 8),
-        # Chance: DET 1, ADJ 1 and 0, VERB 2 and 3, NOUN 1, PUNCT 1, PRON 2 on each side.
+        # Tags (first, second): DET 1, 1; ADJ 1, 0; VERB 2, 3; NOUN 1, 1; PUNCT 1, 1; PRON 2, 2. Chance: 13/64.
         "upos_kappa": ((7 / 8 - 13 / 64) / (1 - 13 / 64), 8),
         "xpos": (1, 7),
         "uas": (7 / 8, 8),
@@ -71,54 +71,54 @@ def test_words_by_hand(two: AgreementReport) -> None:
         "las_main": (7 / 8, 8),
         "las_main_nopunct": (1, 7),
         "relation": (7 / 8, 8),
-        # det 1, amod 1, nsubj 1 and 2, root 2, punct 1, obj 1; nsubj:pass on one side alone.
+        # Relations (first, second): det, amod, punct, obj 1, 1; root 2, 2; nsubj 1, 2; nsubj:pass 1, 0. Chance: 10/64.
         "relation_kappa": ((7 / 8 - 10 / 64) / (1 - 10 / 64), 8),
     }
     for name, (value, n) in expected.items():
-        assert two[name].value == pytest.approx(value), name
-        assert (two[name].first, two[name].second) == (n, n), name
-        assert math.isnan(two[name].low), "one document says nothing about others"
-    assert two.alone == {"xpos": 1}
+        assert report[name].value == pytest.approx(value), name
+        assert (report[name].first, report[name].second) == (n, n), name
+        assert math.isnan(report[name].low), "a single document has no interval"
+    assert report.alone == {"xpos": 1}
 
 
-def test_relations_by_hand(two: AgreementReport) -> None:
+def test_relation_scores_match_values_by_hand(report: AgreementReport) -> None:
     found: dict[str, tuple[object, ...]] = {
-        score.name: (score.precision, score.recall, score.value, score.first, score.second) for score in two.relations
+        score.name: (score.precision, score.recall, score.value, score.first, score.second) for score in report.relations
     }
     assert found["root"] == (1, 1, 1, 2, 2)
     assert found["nsubj"] == (1 / 2, 1, pytest.approx(2 / 3), 1, 2)
     assert found["punct"] == (0, 0, 0, 1, 1), "the head differs"
     assert found["nsubj:pass"] == (pytest.approx(math.nan, nan_ok=True), 0, 0, 1, 0)
-    assert two.relations[0].name == "root", "the most frequent first"
+    assert report.relations[0].name == "root", "the most frequent relation comes first"
 
 
-def test_coreference_by_hand(two: AgreementReport) -> None:
-    """First: {A big cat, It}, {it}. Second: {big cat, It, it}."""
+def test_coreference_scores_match_values_by_hand(report: AgreementReport) -> None:
+    """Entities in the first annotation: {A big cat, It}, {it}. In the second: {big cat, It, it}."""
     expected = {
         "mentions": (2 / 3, 2 / 3),
-        "muc": (0, 0),  # It is by itself on either side, once without `A big cat`, once without `it`.
+        "muc": (0, 0),  # The annotations share no link.
         "b_cubed": (2 * (1 / 3) / 3, (1 / 2 + 1) / 3),
-        "ceaf": (2 / 4, 2 / 4 / 2),  # {it} with the whole is 2/4, {A big cat, It} with it 2/5.
+        "ceaf": (2 / 4, 2 / 4 / 2),  # Similarity to {big cat, It, it}: {it} 2/4, {A big cat, It} 2/5.
         "links": (0, 0),
         "b_cubed_chains": (1 / 3 / 3, 1 / 2 / 2),
         "ceaf_chains": (2 / 5, 2 / 5),
         "keyphrases": (1 / 3, 1 / 2),
     }
     for name, (precision, recall) in expected.items():
-        assert (two[name].precision, two[name].recall) == pytest.approx((precision, recall)), name
+        assert (report[name].precision, report[name].recall) == pytest.approx((precision, recall)), name
         f1 = 2 * precision * recall / (precision + recall) if precision else 0
-        assert two[name].value == pytest.approx(f1), name
-    assert two["conll"].value == pytest.approx((two["muc"].value + two["b_cubed"].value + two["ceaf"].value) / 3)
-    assert two["conll_chains"].value == pytest.approx((0 + two["b_cubed_chains"].value + two["ceaf_chains"].value) / 3)
-    assert (two["type"].value, two["type"].first) == (1 / 2, 2)
-    assert (two["antecedent"].value, two["antecedent"].first) == (0, 2)
+        assert report[name].value == pytest.approx(f1), name
+    assert report["conll"].value == pytest.approx((report["muc"].value + report["b_cubed"].value + report["ceaf"].value) / 3)
+    assert report["conll_chains"].value == pytest.approx((0 + report["b_cubed_chains"].value + report["ceaf_chains"].value) / 3)
+    assert (report["type"].value, report["type"].first) == (1 / 2, 2)
+    assert (report["antecedent"].value, report["antecedent"].first) == (0, 2)
 
 
-def test_differences_by_hand(two: AgreementReport) -> None:
+def test_every_difference_is_listed_with_its_place(report: AgreementReport) -> None:
     def word(sentence: str, word: int, text: str, first: dict[str, object], second: dict[str, object], last: int | None = None) -> object:
         return AnnotationDifference("first.conllu", "d", sentence, word, last, text, first, second)  # type: ignore[arg-type]
 
-    assert list(two.differences) == [
+    assert list(report.differences) == [
         word("d-1", 1, "A", {"lemma": "a"}, {"lemma": "an"}),
         word("d-1", 2, "big", {"upos": "ADJ"}, {"upos": "VERB"}),
         word("d-1", 3, "cat", {"relation": "nsubj:pass"}, {"relation": "nsubj"}),
@@ -135,8 +135,8 @@ def tagged(id: str, tags: str) -> Document:
     return Document(id, (Sentence(tuple(Word("w", upos=tag) for tag in tags)),))
 
 
-def test_kappa_of_a_known_table() -> None:
-    """20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: 0.7 observed, 0.5 by chance."""
+def test_kappa_matches_a_known_table_and_is_nan_for_a_single_tag() -> None:
+    """20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: observed agreement 0.7, chance agreement 0.5."""
     agreement = compare(Corpus.of([tagged("d", "Y" * 25 + "N" * 25)]), Corpus.of([tagged("d", "Y" * 20 + "N" * 5 + "Y" * 10 + "N" * 15)]))
     assert agreement["upos"].value == pytest.approx(0.7)
     assert agreement["upos_kappa"].value == pytest.approx(0.4)
@@ -155,7 +155,7 @@ def test_intervals_resample_documents() -> None:
     weights = poisson_weights([document.id for document in first], 200, seed=3)
     replicates = (weights.T @ agree) / (weights.T @ [len(document.words) for document in first])
     assert score.value == pytest.approx(replicates[0])
-    support = Support.of(np.arange(3, 15))  # words of the documents
+    support = Support.of(np.arange(3, 15))  # the number of words per document
     assert (score.low, score.high) == pytest.approx(interval(replicates[0], replicates[1:], support))
     assert score.documents == 12
     assert score.low < score.value < score.high
@@ -163,7 +163,7 @@ def test_intervals_resample_documents() -> None:
 
 @st.composite
 def annotated(draw: st.DrawFn, shape: Sequence[int]) -> Document:
-    """A document of sentences with so many words, annotated at random."""
+    """A randomly annotated document. `shape` is the number of words per sentence."""
     labels = st.sampled_from(["nsubj", "nsubj:pass", "punct", "obj"])
     sentences = tuple(
         Sentence(tuple(Word("w", upos=draw(st.sampled_from("AB")), head=draw(st.integers(0, n)), relation=draw(labels)) for _ in range(n)))
@@ -186,27 +186,27 @@ def both_sides(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
 
 @settings(max_examples=60, deadline=None)
 @given(both_sides())
-def test_to_swap_the_annotations_swaps_precision_and_recall(sides: tuple[list[Document], list[Document]]) -> None:
+def test_swapping_the_annotations_swaps_precision_and_recall(sides: tuple[list[Document], list[Document]]) -> None:
     first, second = (Corpus.of(side) for side in sides)
-    there, back = compare(first, second, replicates=20), compare(second, first, replicates=20)
-    turned = {score.name: score for score in (*back.scores, *back.relations)}
-    for score in (*there.scores, *there.relations):
-        other = turned[score.name]
+    forward, backward = compare(first, second, replicates=20), compare(second, first, replicates=20)
+    swapped = {score.name: score for score in (*backward.scores, *backward.relations)}
+    for score in (*forward.scores, *forward.relations):
+        other = swapped[score.name]
         assert (score.value, score.low, score.high) == pytest.approx((other.value, other.low, other.high), nan_ok=True)
         assert (score.first, score.second) == (other.second, other.first)
         assert (score.precision is None) == (other.recall is None)
         if score.precision is not None:
             assert (score.precision, score.recall) == pytest.approx((other.recall, other.precision), nan_ok=True)
         assert math.isnan(score.value) or -1 <= score.value <= 1 + 1e-12
-    assert [(d.sentence, d.word, d.last, d.first, d.second) for d in there.differences] == [
-        (d.sentence, d.word, d.last, d.second, d.first) for d in back.differences
+    assert [(d.sentence, d.word, d.last, d.first, d.second) for d in forward.differences] == [
+        (d.sentence, d.word, d.last, d.second, d.first) for d in backward.differences
     ]
 
 
 @settings(max_examples=40, deadline=None)
 @given(both_sides())
 def test_the_same_annotation_agrees_with_itself(sides: tuple[list[Document], list[Document]]) -> None:
-    """Whatever is defined is 1: also when entities bear other names."""
+    """Every defined score is 1, also if the entities have other names."""
     renamed = [replace(d, mentions=tuple(replace(m, entity=f"x{m.entity}") for m in d.mentions)) for d in sides[0]]
     agreement = compare(Corpus.of(sides[0]), Corpus.of(renamed[::-1]), replicates=5)
     assert agreement["las"].value == 1
@@ -228,20 +228,20 @@ def test_the_same_annotation_agrees_with_itself(sides: tuple[list[Document], lis
         (("# sent_id = d-2", "# newdoc id = e"), "document d: only the first annotation has sentence d-2"),
     ],
 )
-def test_another_text_is_an_error(columns: Write, change: tuple[str, str], says: str) -> None:
+def test_annotations_of_different_texts_are_refused(columns: Write, change: tuple[str, str], says: str) -> None:
     assert change[0] in FIRST
     first, second = read(columns("first.conllu", FIRST)), read(columns("second.conllu", FIRST.replace(*change)))
     with pytest.raises(HeadscopeError, match=says):
         compare(first, second)
 
 
-def test_missing_documents_are_all_named() -> None:
+def test_five_missing_documents_are_named_and_the_rest_counted() -> None:
     documents = [tagged(f"d{i}", "A") for i in range(9)]
     with pytest.raises(HeadscopeError, match=r"only the second annotation has documents d1, d2, d3, d4, d5 and 2 more\."):
         compare(Corpus.of([documents[0], documents[8]]), Corpus.of(documents))
 
 
-def test_a_column_that_one_side_lacks_is_no_difference(columns: Write) -> None:
+def test_a_column_missing_in_one_annotation_is_not_a_difference(columns: Write) -> None:
     untagged = "".join(line.replace(" DT ", " _ ").replace(" JJ ", " _ ") for line in FIRST.splitlines(keepends=True))
     for tag in ("NN", "V ", ". ", "PR"):
         untagged = untagged.replace(f" {tag} _", " _ _")
@@ -250,7 +250,7 @@ def test_a_column_that_one_side_lacks_is_no_difference(columns: Write) -> None:
     assert "xpos" not in {score.name for score in agreement.scores}
 
 
-def test_folders(columns: Write, tmp_path: Path) -> None:
+def test_folders_are_compared_and_faulty_folders_refused(columns: Write, tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         columns(f"{folder}/a.conllu", FIRST)
@@ -264,7 +264,7 @@ def test_folders(columns: Write, tmp_path: Path) -> None:
         compare(read("sampler"), read("sampler"), replicates=0)["beauty"]
 
 
-def test_what_was_passed_over_is_told(columns: Write) -> None:
+def test_skipped_items_are_reported_for_each_annotation(columns: Write) -> None:
     path = columns("a.conllu", "# newdoc id = d\n1-2 ab _ _ _ _ _ _ _ _\n1 a _ X _ _ 0 root _ _\n2 b _ X _ _ 1 dep _ _")
     corpus = read(path)
     for _ in range(2):
@@ -274,7 +274,7 @@ def test_what_was_passed_over_is_told(columns: Write) -> None:
         ]
 
 
-def test_gum_with_itself(data: Path) -> None:
+def test_gum_agrees_completely_with_itself(data: Path) -> None:
     path = data / "ud/en_gum-ud-dev.conllu.xz"
     agreement = compare(read(path), read(path), replicates=10)
     assert {score.value for score in (*agreement.scores, *agreement.relations)} == {1.0}

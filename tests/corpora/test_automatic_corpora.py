@@ -1,4 +1,4 @@
-"""Marks of automatic annotation: in files, documents and corpora."""
+"""Marks of automatic annotation in files, documents and corpora."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def parsers(path: Path, text: str) -> list[str | None]:
     path.write_text(text)
     corpus = read(path)
     found = [one.automatic for one in corpus]
-    assert corpus.automatic == summed_up(found)  # found without reading the sentences
+    assert corpus.automatic == summed_up(found)  # determined without reading the sentences
     return found
 
 
-def test_a_mark_belongs_to_its_document(tmp_path: Path) -> None:
+def test_a_mark_applies_only_to_its_document(tmp_path: Path) -> None:
     path = tmp_path / "a.conllu"
     assert parsers(path, document("x", MARK) + document("y", MARK)) == [SPACY, SPACY]
     assert read(path).automatic == f"automatic; {SPACY}"
@@ -43,22 +43,21 @@ def test_a_mark_belongs_to_its_document(tmp_path: Path) -> None:
     assert read(path).automatic is None
 
 
-def test_a_mark_before_the_first_document_holds_for_the_file(tmp_path: Path) -> None:
+def test_a_mark_before_the_first_document_applies_to_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "a.conllu"
     assert parsers(path, f"{MARK}\n{document('x')}{document('y')}") == [SPACY, SPACY]
-    # Without # newdoc a sentence is a document, and the mark over the first holds for all.
+    # Without # newdoc every sentence is a document. The mark above the first one applies to all.
     assert parsers(path, MARK + "# sent_id = 1\n" + ROW + "# sent_id = 2\n" + ROW) == [SPACY, SPACY]
-    # In a treebank that names documents, a sentence brought in from elsewhere marks the document it stands in, and no
-    # other.
+    # With # newdoc, a mark above a sentence applies only to the document of that sentence.
     assert parsers(path, document("x") + MARK + ROW + document("y")) == [SPACY, None]
 
 
-def test_words_about_annotation_are_no_mark(tmp_path: Path) -> None:
+def test_the_words_annotation_and_automatic_in_a_text_are_not_a_mark(tmp_path: Path) -> None:
     text = document("x").replace("Go", "annotation").replace("go", "automatic")
     assert parsers(tmp_path / "a.conllu", text) == [None]
 
 
-def test_compressed_files_and_corpora_in_memory(tmp_path: Path) -> None:
+def test_marks_are_read_from_compressed_files_and_memory_but_not_plain_text(tmp_path: Path) -> None:
     text = document("x", MARK) + document("y")
     (tmp_path / "a.conllu.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "a.conllu").write_text(text)
@@ -71,10 +70,10 @@ def test_compressed_files_and_corpora_in_memory(tmp_path: Path) -> None:
     assert read(tmp_path / "plain.txt").automatic is None
 
 
-def test_hashes_of_what_has_no_mark_are_as_they_were() -> None:
-    # Worked out before documents could be marked.
+def test_a_mark_changes_the_hash_and_an_unmarked_document_keeps_its_hash() -> None:
     assert read("sampler").automatic is None
     one = Document("d", (Sentence((Word("Go"),)),))
+    # This hash was computed before marks existed.
     assert Corpus.of([one]).hash() == "c56aea87bf7fa3519927f671d1a97ab6d5aaccff320dbb348cbf7de9a15eebfc"
     assert Corpus.of([replace(one, automatic="x")]).hash() != Corpus.of([one]).hash()
 
@@ -88,7 +87,7 @@ def test_bytes_are_found_across_chunks(tmp_path: Path, place: int) -> None:
     assert not digest(path, b"annotation")[1]
 
 
-def test_the_words_for_it() -> None:
+def test_marks_are_parsed_joined_shortened_and_explained() -> None:
     assert parser_of("Automatic") == "a parser without a name"
     assert parser_of("semi-automatic; spaCy") is None
     both = summed_up([SPACY, "Stanza 1.15.0; en ewt", SPACY])
@@ -103,21 +102,21 @@ def test_the_words_for_it() -> None:
     assert "(spaCy 3.8.18, en_core_web_sm 3.8.0)" in sentence(f"automatic; {SPACY}")
 
 
-def test_stats_and_check_say_so(tmp_path: Path) -> None:
+def test_stats_and_check_report_marks(tmp_path: Path) -> None:
     path = tmp_path / "a.conllu"
     path.write_text(document("x", MARK) + document("y"))
     assert stats(read(path)).parsers == {SPACY, None}
-    told = CliRunner().invoke(app, ["corpus", "stats", str(path), "--model", "none"])
-    assert f"annotation  partly automatic; {SPACY}" in told.output
-    told = CliRunner().invoke(app, ["corpus", "check", str(path), "--level", "2"])
-    assert told.exit_code == 0, told.output
-    assert "a.conllu: Some of the annotation is automatic" in told.output
+    result = CliRunner().invoke(app, ["corpus", "stats", str(path), "--model", "none"])
+    assert f"annotation  partly automatic; {SPACY}" in result.output
+    result = CliRunner().invoke(app, ["corpus", "check", str(path), "--level", "2"])
+    assert result.exit_code == 0, result.output
+    assert "a.conllu: Some of the annotation is automatic" in result.output
     beside = CliRunner().invoke(app, ["corpus", "stats", str(path), "--beside", "sampler", "--model", "none"])
     assert f"partly automatic; {SPACY}" in beside.output
     assert "automatic" not in CliRunner().invoke(app, ["corpus", "stats", "sampler", "--model", "none"]).output
 
 
-def test_a_label_in_the_head_of_a_document_is_read(tmp_path: Path) -> None:
+def test_a_label_in_the_header_of_a_document_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.conllu"
     path.write_text(document("x", "# label = good\n") + document("y"))
     assert [one.label for one in read(path)] == ["good", None]

@@ -35,7 +35,7 @@ CONLLU = {
 
 @pytest.mark.parametrize("name", ["a.conllu", "a.conll"])
 @pytest.mark.parametrize("bad", CONLLU)
-def test_conllu_sentences(columns: Write, name: str, bad: str) -> None:
+def test_a_faulty_conllu_sentence_is_refused_or_skipped(columns: Write, name: str, bad: str) -> None:
     line, problem, kind = CONLLU[bad]
     path = columns(name, GOOD + bad + "\n\n1 z _ _ _ _ 0 root _ _")
     with pytest.raises(CorpusError) as caught:
@@ -48,7 +48,7 @@ def test_conllu_sentences(columns: Write, name: str, bad: str) -> None:
     assert corpus.skipped.lines() == [f"1 sentences skipped: {kind} (first: line {line} of {name})"]
 
 
-def test_empty_form(write: Write) -> None:
+def test_an_empty_form_is_refused_or_skipped(write: Write) -> None:
     path = write("a.conllu", "# newdoc id = d\n1\t \t_\t_\t_\t_\t_\t_\t_\t_\n")
     with pytest.raises(CorpusError, match=r"line 2 of .*a\.conllu: word 1 has an empty form ' '\. Write the word"):
         list(read(path))
@@ -68,7 +68,9 @@ def test_empty_form(write: Write) -> None:
         (("_", "_", "1-x"), 6, "coreference bracket '1-x' cannot be read", "malformed bracket"),
     ],
 )
-def test_unbalanced_brackets_cost_the_bracket_only(columns: Write, marks: tuple[str, ...], line: int, problem: str, kind: str) -> None:
+def test_a_faulty_bracket_is_skipped_but_its_sentence_is_kept(
+    columns: Write, marks: tuple[str, ...], line: int, problem: str, kind: str
+) -> None:
     rows = "\n\n".join(f"1 w _ _ _ _ _ _ _ Entity=(9-ok){mark.strip('_')}" for mark in marks)
     rows = rows.replace("(9-ok)1-x", "1-x")
     path = columns("a.conllu", f"# newdoc id = d\n{rows}")
@@ -81,7 +83,7 @@ def test_unbalanced_brackets_cost_the_bracket_only(columns: Write, marks: tuple[
     assert corpus.skipped.counts == {f"coreference brackets skipped: {kind}": 1}
 
 
-def test_mentions_that_touch_a_sentence_left_out(columns: Write) -> None:
+def test_mentions_that_touch_a_skipped_sentence_are_skipped(columns: Write) -> None:
     path = columns(
         "a.conllu",
         """
@@ -98,7 +100,7 @@ def test_mentions_that_touch_a_sentence_left_out(columns: Write) -> None:
     corpus = read(path, on_error="skip")
     (document,) = corpus
     assert document.mentions == (Mention("1", 0, 1, "x"), Mention("6", 2, 3, "x"))
-    # 2 ends in the bad sentence, 3 runs across it, 4 lies in it, 5 begins in it, the end of 7 cannot be read.
+    # 2 ends in the skipped sentence, 3 spans it, 4 lies in it, 5 begins in it, and the end of 7 cannot be read.
     assert corpus.skipped.counts == {
         "sentences skipped: wrong number of columns": 1,
         "mentions skipped: they touch a skipped sentence": 5,
@@ -113,7 +115,7 @@ CONLL2012 = {
 
 
 @pytest.mark.parametrize("bad", CONLL2012)
-def test_conll2012_sentences(columns: Write, bad: str) -> None:
+def test_a_faulty_conll2012_sentence_is_refused_or_skipped(columns: Write, bad: str) -> None:
     line, problem, kind = CONLL2012[bad]
     row = "d 0 0 a NN * - - - - * "
     path = columns("a.v4_gold_conll", f"#begin document (d); part 000\n# x\n{row}(1)|(2\n\n{bad}\n\n{row}(1)|2)\n#end document")
@@ -126,7 +128,7 @@ def test_conll2012_sentences(columns: Write, bad: str) -> None:
     assert corpus.skipped.counts == {f"sentences skipped: {kind}": 1, "mentions skipped: they touch a skipped sentence": 1}
 
 
-def test_conll2012_words_outside_a_document_and_unbalanced_chains(columns: Write) -> None:
+def test_conll2012_words_outside_documents_and_unbalanced_chains_are_refused(columns: Write) -> None:
     row = "d 0 0 a NN * - - - - * "
     outside = columns("a_conll", f"{row}-\n\n#begin document (d); part 000\n{row}-\n#end document")
     with pytest.raises(CorpusError, match=r"line 1 of .*a_conll: words outside a document\. Add a line #begin document"):
@@ -139,7 +141,7 @@ def test_conll2012_words_outside_a_document_and_unbalanced_chains(columns: Write
         assert len(list(read(path, on_error="skip"))) == 1
 
 
-def test_invalid_utf8_spoils_its_sentence_only(tmp_path: Path) -> None:
+def test_invalid_utf8_is_refused_or_the_affected_part_skipped(tmp_path: Path) -> None:
     row = b"1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n"
     cases = {
         "a.conllu": (
@@ -181,7 +183,7 @@ JSON_LINES = {
 
 
 @pytest.mark.parametrize("bad", JSON_LINES, ids=range(len(JSON_LINES)))
-def test_json_lines(write: Write, bad: str) -> None:
+def test_a_faulty_json_line_is_refused_or_skipped(write: Write, bad: str) -> None:
     good = json.dumps({"text": "fine"})
     path = write("a.jsonl", f"{good}\n{bad}\n{good}\n")
     with pytest.raises(CorpusError) as caught:
@@ -194,7 +196,7 @@ def test_json_lines(write: Write, bad: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.conllu", "a.conll", "a_conll", "a.txt", "a.jsonl"])
-def test_an_empty_file_is_an_error_in_skip_mode_too(write: Write, name: str) -> None:
+def test_an_empty_file_is_refused_even_in_skip_mode(write: Write, name: str) -> None:
     path = write(name, "\n \n")
     with pytest.raises(CorpusError, match="the file is empty"):
         list(read(path, on_error="skip"))

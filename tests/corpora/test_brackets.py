@@ -16,7 +16,7 @@ GUM = Schema.parse("GRP-etype-infstat-salience-centering-minspan-link-identity")
 
 
 def entities(*marks: str, declaration: str = "GRP-etype-infstat") -> str:
-    """A document of one-word sentences with these brackets."""
+    """A document with one one-word sentence per string of brackets."""
     lines = [f"# newdoc id = d\n# global.Entity = {declaration}"]
     for number, mark in enumerate(marks):
         misc = f"Entity={mark}|X=Y" if mark else "_"
@@ -24,7 +24,7 @@ def entities(*marks: str, declaration: str = "GRP-etype-infstat") -> str:
     return "\n".join(lines)
 
 
-def test_brackets_as_gum_writes_them() -> None:
+def test_brackets_in_the_format_of_gum_are_parsed() -> None:
     assert parse_marks("(25-event-giv:inact-nnnnn-cf3-2-coref(3-abstract-giv:act-sssss-cf2-1-coref)", GUM, 1) == [
         Mark("25", "event", True, False),
         Mark("3", "abstract", True, True),
@@ -36,7 +36,7 @@ def test_brackets_as_gum_writes_them() -> None:
     ]
 
 
-def test_schema_decides_where_id_and_type_are() -> None:
+def test_the_declared_schema_determines_where_id_and_type_are() -> None:
     older = Schema.parse("entity-GRP-infstat-MIN-coref_type-identity")
     assert parse_marks("(person-2-new-1-ana)", older, 1) == [Mark("2", "person", True, True)]
     assert parse_marks("person-2)", older, 1) == [Mark("2", None, False, True)]
@@ -45,15 +45,15 @@ def test_schema_decides_where_id_and_type_are() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "3", "(", "()", "((3)", "3))", "(3)4"])
-def test_malformed(value: str) -> None:
+def test_a_malformed_bracket_is_refused(value: str) -> None:
     with pytest.raises(Flaw, match="cannot be read"):
         parse_marks(value, GUM, 1)
 
 
-def test_nested_crossing_and_recurring_mentions(columns: Write) -> None:
+def test_nested_crossing_and_repeated_mentions_are_read(columns: Write) -> None:
     text = entities("(1-person-new(2-place", "(3-event", "2)(1-person", "3)1)(4-x-y)", "1)")
     (document,) = read(columns("a.conllu", text))
-    # The second (1 lies inside the first and closes before it.
+    # The second mention of entity 1 lies inside the first and closes before it.
     assert document.mentions == (
         Mention("2", 0, 3, "place"),
         Mention("1", 0, 5, "person"),
@@ -63,14 +63,14 @@ def test_nested_crossing_and_recurring_mentions(columns: Write) -> None:
     )
 
 
-def test_discontinuous_mentions_are_counted_not_read(columns: Write) -> None:
+def test_discontinuous_mentions_are_skipped_and_counted(columns: Write) -> None:
     corpus = read(columns("a.conllu", entities("(e12[1/2]-person", "e12[1/2])", "(e12[2/2]-person)", "(e12-person)")))
     (document,) = corpus
     assert document.mentions == (Mention("e12", 3, 4, "person"),)
     assert corpus.skipped.counts == {"parts of discontinuous mentions skipped": 2}
 
 
-def test_brackets_on_empty_nodes_span_the_words_beside_them(columns: Write) -> None:
+def test_brackets_on_empty_nodes_span_the_neighbouring_words(columns: Write) -> None:
     text = """
     # newdoc id = d
     # global.Entity = GRP-etype
@@ -86,7 +86,7 @@ def test_brackets_on_empty_nodes_span_the_words_beside_them(columns: Write) -> N
     assert corpus.skipped.counts["mentions skipped: they contain only empty nodes"] == 1
 
 
-def test_as_many_mentions_may_be_open_as_100(columns: Write) -> None:
+def test_at_most_100_mentions_may_be_open(columns: Write) -> None:
     def nested(depth: int) -> str:
         return entities("".join(f"({number}-x" for number in range(depth)), "".join(f"{number})" for number in reversed(range(depth))))
 
@@ -105,7 +105,7 @@ def test_as_many_mentions_may_be_open_as_100(columns: Write) -> None:
     }
 
 
-def test_crossing_mentions_are_named_up_to_five(columns: Write) -> None:
+def test_a_finding_names_at_most_five_crossing_mentions(columns: Write) -> None:
     path = columns("a.conllu", entities("".join(f"({number}-x" for number in range(9)), "".join(f"{number})" for number in range(9))))
     found = [finding.problem for finding in check([path]) if finding.rule == "entity-crossing"]
     assert len(found) == 8

@@ -1,4 +1,4 @@
-"""Each rule of levels 1 and 2 broken in a file that is sound otherwise."""
+"""Each rule of levels 1 and 2, broken in an otherwise valid file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from headscope.corpora import check
 from headscope.corpora.checks import RULES
 
-SOUND = """\
+VALID = """\
 # newdoc id = d
 # global.Entity = GRP-etype-minspan
 # keyphrases = im Haus; HUNDE
@@ -36,15 +36,15 @@ SOUND = """\
 
 
 def edit(*replacements: str) -> str:
-    """The sound file with the first of each pair replaced by the second, where it first occurs."""
-    text = SOUND
+    """The valid file after replacements: in each pair, the second string replaces the first occurrence of the first."""
+    text = VALID
     for old, new in zip(replacements[::2], replacements[1::2], strict=True):
         assert old in text, old
         text = text.replace(old, new, 1)
     return text
 
 
-# Surrogates stand for single bytes.
+# A lone surrogate stands for a single byte.
 BROKEN: dict[str, list[str]] = {
     "unreadable-file": ["\n"],
     "not-conllu": ["A text.\n\nOf two paragraphs.\n", "\udcff\x00\n1\t2\n"],
@@ -138,7 +138,7 @@ BROKEN: dict[str, list[str]] = {
     "entity-type": [edit("(2-animal-1)\n2", "(2-person-1)\n2"), edit("(2-animal-1)\n2", "(2)\n2")],
     "mention-minspan": [edit("(1-place-2", "(1-place-3"), edit("(1-place-2", "(1-place-0"), edit("(1-place-2", "(1-place-1,x")],
 }
-FINE = [
+VARIANTS = [
     edit("1-2\tIm\t_\t_\t_\t_", "1-2\tIm\t_\t_\t_\tTypo=Yes"),
     edit("Sie bellen.\n1\tSie\tsie", "Sie da bellen.\n1\tSie da\tsie da"),
     edit("= Im Haus schlafen", "= Im  Haus schlafen"),
@@ -161,7 +161,7 @@ FINE = [
 
 @pytest.fixture
 def found(tmp_path: Path) -> Callable[[str], list[str]]:
-    """The rules broken in a text."""
+    """A function that returns the rules that a text breaks."""
 
     def found(text: str) -> list[str]:
         path = tmp_path / "a.conllu"
@@ -172,16 +172,17 @@ def found(tmp_path: Path) -> Callable[[str], list[str]]:
 
 
 def test_every_rule_of_levels_1_and_2_has_an_example() -> None:
-    assert {*BROKEN, "conll2012"} == {rule.name for rule in RULES.values() if rule.level < 3}  # that one: test_conll2012.py
+    # The rule conll2012 is tested in test_conll2012.py.
+    assert {*BROKEN, "conll2012"} == {rule.name for rule in RULES.values() if rule.level < 3}
 
 
-def test_the_sound_file_and_its_neighbours(found: Callable[[str], list[str]]) -> None:
-    assert found(SOUND) == []
-    for text in FINE:
+def test_the_valid_file_and_its_valid_variants_have_no_findings(found: Callable[[str], list[str]]) -> None:
+    assert found(VALID) == []
+    for text in VARIANTS:
         assert found(text) == [], text
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_rule_is_found_broken_and_no_other(found: Callable[[str], list[str]], rule: str) -> None:
+def test_a_faulty_file_breaks_exactly_one_rule(found: Callable[[str], list[str]], rule: str) -> None:
     for text in BROKEN[rule]:
         assert set(found(text)) == {rule}, text

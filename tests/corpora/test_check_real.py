@@ -1,4 +1,4 @@
-"""Released treebanks: what the validator finds in them is known, and explained in docs/checking.md."""
+"""The validator on released treebanks. Its findings there are known; docs/checking.md explains them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ FOUND: dict[str, dict[str, int]] = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_is_found_in_released_treebanks(data: Path, name: str) -> None:
+def test_the_findings_in_released_treebanks_are_the_known_ones(data: Path, name: str) -> None:
     findings = check([data / f"ud/{name}.conllu.xz"])
     assert Counter(finding.rule for finding in findings) == FOUND[name]
     if name in ("en_ewt-ud-dev", "en_gum-ud-dev", "de_gsd-ud-dev", "ja_gsd-ud-dev"):
         assert all(finding.note for finding in findings)
 
 
-def test_mentions_of_gum_with_several_heads(data: Path) -> None:
+def test_gum_mentions_with_several_heads_are_found(data: Path) -> None:
     heads = {finding.line: finding.problem for finding in check([data / "ud/en_gum-ud-dev.conllu.xz"]) if finding.rule == "mention-head"}
     assert len([problem for problem in heads.values() if problem.startswith("3 words")]) == 4
     assert heads[7181] == "2 words of 'any sharp objects on you' depend on words outside: 'objects' (NOUN, obj) and 'you' (PRON, obl)"
-    # The tree has `public` modify `services`, which follows: a mention within a compound need not have a head.
+    # In the tree `public` modifies `services`, the next word: a mention inside a compound may lack a single head.
     assert heads[37489] == (
         "2 words of 'public transportation' depend on words outside: 'public' (ADJ, amod) and 'transportation' (NOUN, compound)"
     )
 
 
-def test_obliques_of_nominals_in_gum(data: Path) -> None:
+def test_obliques_of_nominals_in_gum_are_found(data: Path) -> None:
     findings = check([data / "ud/en_gum-ud-dev.conllu.xz"], ignore=["mention-head"])
     assert [(finding.line, finding.sentence_id) for finding in findings] == [
         (11928, "GUM_court_negligence-21"),

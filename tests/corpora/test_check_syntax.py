@@ -1,4 +1,4 @@
-"""Each rule of level 3 broken in a small tree, and the neighbour that is sound."""
+"""Each rule of level 3: a small tree that breaks it, and a similar tree that is valid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from headscope.corpora import check
 from headscope.corpora.checks import RULES
 
-# Words are form/UPOS/head/relation, then F:features, M:misc and D:deps where they are not empty. A bar parts sentences.
+# A word is form/UPOS/head/relation, then F:features, M:misc and D:deps if not empty. A bar separates sentences.
 EXAMPLES: dict[str, list[tuple[str, str]]] = {
     "det-upos": [
         ("the/ADV/2/det dog/NOUN/0/root", "the/DET/2/det dog/NOUN/0/root"),
@@ -132,7 +132,7 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
             "see/VERB/0/root big/ADJ/4/amod ,/PUNCT/1/punct dogs/NOUN/1/obj",
             "see/VERB/0/root big/ADJ/4/amod ,/PUNCT/4/punct dogs/NOUN/1/obj",
         ),
-        # Here the comma is between, with the word it depends on: that word is to blame.
+        # In the valid tree `now` crosses the arc from `dogs` to `big`; the comma merely depends on `now`.
         (
             "see/VERB/0/root big/ADJ/4/amod ,/PUNCT/1/punct dogs/NOUN/1/obj",
             "see/VERB/0/root big/ADJ/5/amod now/ADV/1/advmod ,/PUNCT/3/punct dogs/NOUN/1/obj",
@@ -171,7 +171,7 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
 
 
 def conllu(text: str) -> str:
-    """The CoNLL-U file of an example."""
+    """An example as the text of a CoNLL-U file."""
     sentences = []
     for number, sentence in enumerate(text.split(" | "), start=1):
         rows, written, id, node = [], "", 0, 0
@@ -192,7 +192,7 @@ def conllu(text: str) -> str:
 
 @pytest.fixture
 def found(tmp_path: Path) -> Callable[[str], set[str]]:
-    """The rules broken in an example."""
+    """A function that returns the rules that an example breaks."""
 
     def found(text: str) -> set[str]:
         path = tmp_path / "a.conllu"
@@ -207,7 +207,7 @@ def test_every_rule_of_level_3_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("rule", EXAMPLES)
-def test_a_rule_is_found_broken_and_no_other(found: Callable[[str], set[str]], rule: str) -> None:
-    for broken, sound in EXAMPLES[rule]:
+def test_a_broken_tree_breaks_exactly_one_rule_and_a_valid_tree_none(found: Callable[[str], set[str]], rule: str) -> None:
+    for broken, valid in EXAMPLES[rule]:
         assert found(broken) == {rule}, broken
-        assert found(sound) == set(), sound
+        assert found(valid) == set(), valid

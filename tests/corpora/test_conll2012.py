@@ -43,7 +43,7 @@ EXPECTED = [
 ]
 
 
-def test_every_field_of_a_small_file(columns: Write) -> None:
+def test_every_field_of_a_small_file_is_read(columns: Write) -> None:
     corpus = read(columns("a.v4_gold_conll", PARTS))
     assert list(corpus) == EXPECTED
     assert not corpus.skipped
@@ -54,13 +54,13 @@ def test_columns_may_be_separated_by_spaces(write: Write) -> None:
     assert list(read(write("a.gold_conll", "\n".join(lines)))) == EXPECTED
 
 
-def test_tabs_keep_a_space_within_a_word(write: Write) -> None:
+def test_a_word_may_contain_a_space_if_tabs_separate_the_columns(write: Write) -> None:
     row = "\t".join(["d", "0", "0", "a\u00a0b c", "NN", "*", "-", "-", "-", "-", "*", "-"])
     (document,) = read(write("a.v4_auto_conll", f"#begin document (d); part 000\n{row}\n\n#end document\n"))
     assert document.words[0].form == "a\u00a0b c"
 
 
-def test_unbalanced_parse_is_left_out_and_counted(columns: Write) -> None:
+def test_an_unbalanced_parse_is_skipped_and_counted(columns: Write) -> None:
     path = columns("a.v4_gold_conll", "#begin document (d); part 000\nd 0 0 a NN (TOP(NP*) - - - - * -\n#end document")
     problem = r"line 2 of .*: the brackets in column 6 of the sentence that begins here do not balance: '\(TOP\(NP\*\)'\. Complete the"
     with pytest.raises(CorpusError, match=problem):
@@ -71,7 +71,7 @@ def test_unbalanced_parse_is_left_out_and_counted(columns: Write) -> None:
     assert corpus.skipped.counts == {"parses skipped: their brackets do not balance": 1}
 
 
-def test_a_column_that_holds_no_brackets_is_counted(columns: Write) -> None:
+def test_columns_without_brackets_are_skipped_and_counted(columns: Write) -> None:
     corpus = read(columns("a.v4_gold_conll", "#begin document (d); part 000\nd 0 0 a NN NP - - - - B-PER -\n#end document"))
     assert [document.sentences[0].parse for document in corpus] == [None]
     reasons = {"parses skipped: they are not written as brackets": 1, "named entities skipped: they are not written as brackets": 1}
@@ -89,7 +89,7 @@ ROW = "d 0 0 a NN * - - - - * -"
         (f"#begin document (x); part 0\n{ROW}\n\n#end document\n#begin document (y); part 0", 5, ["x/0"]),
     ],
 )
-def test_a_document_without_its_end_is_an_error(columns: Write, text: str, line: int, left: list[str]) -> None:
+def test_a_document_without_an_end_line_is_refused_or_skipped(columns: Write, text: str, line: int, left: list[str]) -> None:
     path = columns("a.v4_gold_conll", text)
     with pytest.raises(CorpusError, match=rf"line {line} of .*'y/0' that begins here has no #end document line.*\. Copy or download"):
         list(read(path))
@@ -118,7 +118,7 @@ def test_check_finds_every_fault_of_the_file(columns: Write) -> None:
         ("#begin document", "document"),
     ],
 )
-def test_ways_to_name_a_document(columns: Write, begin: str, id: str) -> None:
+def test_the_begin_line_determines_the_document_id(columns: Write, begin: str, id: str) -> None:
     corpus = read(columns("a_conll", f"{begin}\n{ROW}\n#end document"))
     assert [document.id for document in corpus] == [id]
 
@@ -133,10 +133,8 @@ LITBANK = """
 """
 
 
-def test_columns_left_out_by_underscores_and_singletons(columns: Write) -> None:
-    """As LitBank writes them: thirteen columns, nothing but words and coreference, entities mentioned once among
-    them.
-    """
+def test_underscores_are_empty_columns_and_singletons_are_read(columns: Write) -> None:
+    """LitBank has thirteen columns with only words and coreference, and marks entities that are mentioned once."""
     corpus = read(columns("bleak_house.conll", LITBANK), format="conll2012")
     assert list(corpus) == [
         Document(
@@ -148,7 +146,7 @@ def test_columns_left_out_by_underscores_and_singletons(columns: Write) -> None:
     assert not corpus.skipped
 
 
-def test_a_column_of_stars_is_no_parse(columns: Write) -> None:
+def test_a_column_of_stars_is_not_a_parse(columns: Write) -> None:
     corpus = read(columns("a_conll", "#begin document (d); part 0\nd 0 0 a NN * - - - - * -\n#end document"))
     assert [document.sentences[0].parse for document in corpus] == [None]
     assert not corpus.skipped

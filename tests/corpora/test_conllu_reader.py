@@ -34,7 +34,7 @@ TWO_DOCUMENTS = """
 """
 
 
-def test_every_field_of_a_small_file(columns: Write) -> None:
+def test_every_field_of_a_small_file_is_read(columns: Write) -> None:
     corpus = read(columns("two.conllu", TWO_DOCUMENTS))
     first = (
         Word("Dogs", "dog", "NOUN", "NNS", 4, "nsubj"),
@@ -61,7 +61,7 @@ def test_every_field_of_a_small_file(columns: Write) -> None:
     ]
 
 
-def test_space_after_a_multi_word_token_is_its_own(columns: Write) -> None:
+def test_space_after_is_read_from_the_multi_word_token(columns: Write) -> None:
     path = columns(
         "a.conllu",
         """
@@ -78,7 +78,7 @@ def test_space_after_a_multi_word_token_is_its_own(columns: Write) -> None:
     assert document.sentences[0].text == "gonna! x"
 
 
-def test_sentences_without_newdoc_are_documents(columns: Write) -> None:
+def test_each_sentence_before_the_first_newdoc_is_a_document(columns: Write) -> None:
     corpus = read(
         columns(
             "a.conllu",
@@ -99,12 +99,12 @@ def test_sentences_without_newdoc_are_documents(columns: Write) -> None:
     assert corpus.skipped.counts == {"sentences read as separate documents: the file has no # newdoc": 2}
 
 
-def test_a_comment_block_of_its_own_begins_a_document(columns: Write) -> None:
+def test_a_separate_block_of_comments_begins_a_document(columns: Write) -> None:
     path = columns("a.conllu", "# newdoc id = x\n\n1 One _ _ _ _ _ _ _ _\n\n# newdoc id = y\n\n# sent_id = 2\n1 Two _ _ _ _ _ _ _ _")
     assert [document.id for document in read(path)] == ["x", "y"]
 
 
-def test_underscores(columns: Write) -> None:
+def test_words_written_as_underscores_are_read_and_counted_if_ambiguous(columns: Write) -> None:
     corpus = read(columns("a.conllu", "# newdoc id = d\n1 _ _ PUNCT NFP _ 0 root _ _\n2 _ _ X FW _ 1 dep _ _\n3 a _ SYM _ _ 1 dep _ _"))
     (document,) = corpus
     assert [(word.form, word.lemma) for word in document.words] == [("_", "_"), ("_", None), ("a", None)]
@@ -121,7 +121,7 @@ def test_several_roots_are_read_and_counted(columns: Write) -> None:
         assert corpus.skipped.counts == {"sentences with more than one root (read nevertheless)": 1}
 
 
-def test_conllx_tags_are_the_treebanks_own(columns: Write) -> None:
+def test_conllx_tags_are_read_as_treebank_specific_tags(columns: Write) -> None:
     corpus = read(columns("a.conll", "# newdoc id = d\n# speaker=Ann\n1 a a NP DT _ 0 root _ SpaceAfter=No\n2 b b VVG _ _ 1 dep _ _"))
     (document,) = corpus
     assert corpus.format == "conllx"
@@ -130,7 +130,7 @@ def test_conllx_tags_are_the_treebanks_own(columns: Write) -> None:
     assert document.sentences[0].speaker == "Ann"
 
 
-def test_last_sentence_needs_no_blank_line_and_blank_lines_may_repeat(write: Write) -> None:
+def test_a_final_blank_line_is_optional_and_blank_lines_may_repeat(write: Write) -> None:
     row = "1\ta\t_\t_\t_\t_\t_\t_\t_\t_"
     path = write("a.conllu", f"\n\n# newdoc id = d\r\n{row}\r\n\r\n\r\n{row}")
     assert [len(document.sentences) for document in read(path)] == [2]

@@ -38,11 +38,11 @@ ROW = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n"
         ("a.csv", "csv"),
     ],
 )
-def test_format_follows_from_the_name(name: str, format: str) -> None:
+def test_the_file_name_determines_the_format(name: str, format: str) -> None:
     assert guess_format(Path(name)) == format
 
 
-def test_unknown_ending_lists_the_formats(write: Write) -> None:
+def test_an_unknown_suffix_is_refused_with_a_list_of_formats(write: Write) -> None:
     path = write("a.dat", "x")
     with pytest.raises(CorpusError) as caught:
         read(path)
@@ -51,7 +51,7 @@ def test_unknown_ending_lists_the_formats(write: Write) -> None:
     assert [document.id for document in read(path, format="lines")] == ["a.dat#1"]
 
 
-def test_arguments_that_make_no_corpus(write: Write, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(write: Write, tmp_path: Path) -> None:
     conllu, text = write("a.conllu", ROW), write("a.txt", "x")
     with pytest.raises(HeadscopeError, match=r"different formats: .*Read them one at a time"):
         read(conllu, text)
@@ -67,12 +67,12 @@ def test_arguments_that_make_no_corpus(write: Write, tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_a_file_of_comments_holds_no_document(write: Write) -> None:
+def test_a_file_of_comments_only_is_refused(write: Write) -> None:
     with pytest.raises(CorpusError, match=r"there is no document in it \(read as conllu\)"):
         list(read(write("a.conllu", "# newdoc id = x\n"), on_error="skip"))
 
 
-def test_files_in_order_with_unique_ids(write: Write) -> None:
+def test_files_are_read_in_order_and_repeated_ids_are_numbered(write: Write) -> None:
     ids = ["x", "x", "x#2", "x"]
     paths = [write(f"{n}.conllu", f"# newdoc id = {id}\n{ROW}") for n, id in enumerate(ids)]
     corpus = read(*paths)
@@ -80,7 +80,7 @@ def test_files_in_order_with_unique_ids(write: Write) -> None:
     assert [document.id for document in corpus] == ["x", "x#2", "x#2#2", "x#3"]
 
 
-def test_iterating_again_starts_over(write: Write) -> None:
+def test_each_iteration_starts_at_the_beginning_and_resets_the_counts(write: Write) -> None:
     row = ROW.replace("0\troot", "9\tdep")
     corpus = read(write("a.conllu", f"# newdoc id = x\n{ROW}\n{row}\n# newdoc id = y\n{ROW}\n{row}"), on_error="skip")
     reason = "sentences skipped: head outside the sentence"
@@ -92,7 +92,7 @@ def test_iterating_again_starts_over(write: Write) -> None:
     assert corpus.skipped.counts == {reason: 1}
 
 
-def test_compressed_equals_plain(write: Write, tmp_path: Path) -> None:
+def test_compressed_files_read_and_hash_like_plain_ones(write: Write, tmp_path: Path) -> None:
     plain = write("a.conllu", f"{ROW}\n{ROW}")
     corpora = [read(plain)]
     for suffix, compress in ((".gz", gzip.compress), (".xz", lzma.compress)):
@@ -104,7 +104,7 @@ def test_compressed_equals_plain(write: Write, tmp_path: Path) -> None:
     assert len(corpora[0].hash()) == 64
 
 
-def test_corpus_of_documents() -> None:
+def test_a_corpus_of_documents_numbers_repeated_ids_and_hashes_the_content() -> None:
     plain = Document("d", (Sentence((Word("a"),)),))
     tagged = Document("d", (Sentence((Word("a", xpos="DT"),)),))
     linked = Document("d", (Sentence((Word("a"),)),), (Mention("1", 0, 1),))
@@ -119,7 +119,7 @@ def test_corpus_of_documents() -> None:
 @pytest.mark.parametrize(
     ("format", "unit"), [("conllu", f"# newdoc\n{ROW}\n"), ("lines", "one two\n\n"), ("jsonl", '{"text": "one two"}\n')]
 )
-def test_reading_holds_one_document(write: Write, format: str, unit: str) -> None:
+def test_reading_keeps_one_document_in_memory(write: Write, format: str, unit: str) -> None:
     corpus = read(write("big", unit * 8_000), format=format)
     list(read(write("small", unit), format=format))
     tracemalloc.start()
@@ -127,17 +127,17 @@ def test_reading_holds_one_document(write: Write, format: str, unit: str) -> Non
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == 8_000
-    # The ids seen and the buffer take 1.7 to 2.7 MB; 8,000 documents would take 3.7 or more.
+    # The set of ids and the buffer take 1.7 to 2.7 MB; 8,000 documents would take at least 3.7 MB.
     assert peak < 3_200_000
 
 
-def test_importing_is_light() -> None:
+def test_the_import_loads_no_heavy_packages() -> None:
     code = "import sys, headscope.corpora; print(*{'torch', 'transformers', 'pyarrow', 'pydantic', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
-def test_the_sampler_comes_with_the_package() -> None:
+def test_the_sampler_is_part_of_the_package() -> None:
     corpus = read("sampler")
     assert corpus.format == "conllu"
     assert [path.name for path in corpus.paths] == sorted(path.name for path in corpus.paths)

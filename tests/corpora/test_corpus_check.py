@@ -12,7 +12,7 @@ from headscope.errors import CorpusError, HeadscopeError
 
 Write = Callable[[str, str], Path]
 ROOT = Path(__file__).parents[2]
-SOUND = """
+VALID = """
 # newdoc id = d
 # sent_id = s1
 # text = the dog
@@ -21,13 +21,13 @@ SOUND = """
 """
 
 
-def test_inventories() -> None:
+def test_there_are_17_tags_and_37_relations() -> None:
     assert len(UPOS) == 17
     assert len(RELATIONS) == 37
 
 
 def test_a_finding_has_place_rule_problem_and_remedy(columns: Write) -> None:
-    path = columns("a.conllu", SOUND.replace("DET ", "ADV ").replace("id = d", "id = e").rstrip() + "\n" + SOUND.replace("2 det", "9 det"))
+    path = columns("a.conllu", VALID.replace("DET ", "ADV ").replace("id = d", "id = e").rstrip() + "\n" + VALID.replace("2 det", "9 det"))
     assert check([path]) == [
         Finding(path, 4, "s1", "det-upos", "det takes no ADV: 'the' (ADV, det)", "Tag it DET, add ExtPos=DET, or choose another relation"),
         Finding(path, 8, "s1", "sent-id-unique", "sent_id 's1' was used before, at line 2 of a.conllu", RULES["sent-id-unique"].remedy),
@@ -38,14 +38,14 @@ def test_a_finding_has_place_rule_problem_and_remedy(columns: Write) -> None:
     )
 
 
-def test_notes_say_that_they_are(columns: Write) -> None:
-    (finding,) = check([columns("a.conllu", SOUND.replace("# newdoc id = d\n", ""))])
+def test_a_note_is_reported_as_a_note(columns: Write) -> None:
+    (finding,) = check([columns("a.conllu", VALID.replace("# newdoc id = d\n", ""))])
     assert finding.note
     assert ": newdoc-missing, a note: no # newdoc before the first sentence. Add" in str(finding)
 
 
-def test_levels_and_rules_to_ignore(columns: Write) -> None:
-    text = SOUND.replace("DET ", "ADV ").replace("2 dog", "02 dog").rstrip() + "\n" + SOUND.replace("DET ", "ADV ")
+def test_findings_can_be_limited_by_level_and_by_rule(columns: Write) -> None:
+    text = VALID.replace("DET ", "ADV ").replace("2 dog", "02 dog").rstrip() + "\n" + VALID.replace("DET ", "ADV ")
     path = columns("a.conllu", text)
     found = {level: [finding.rule for finding in check([path], level)] for level in (1, 2, 3)}
     assert found == {
@@ -62,25 +62,25 @@ def test_levels_and_rules_to_ignore(columns: Write) -> None:
         check([path], level=4)
 
 
-def test_ids_across_files(columns: Write) -> None:
-    first, second = columns("a.conllu", SOUND), columns("b.conllu", SOUND)
+def test_a_repeated_sent_id_is_found_across_files(columns: Write) -> None:
+    first, second = columns("a.conllu", VALID), columns("b.conllu", VALID)
     assert [(finding.path, finding.problem) for finding in check([first, second])] == [
         (second, "sent_id 's1' was used before, at line 2 of a.conllu")
     ]
 
 
-def test_an_unsound_tree_is_not_judged_further(columns: Write) -> None:
-    path = columns("a.conllu", SOUND.replace("DET ", "ADV ").replace("0 root", "1 nsubj"))
+def test_a_tree_with_a_cycle_gets_no_findings_of_level_3(columns: Write) -> None:
+    path = columns("a.conllu", VALID.replace("DET ", "ADV ").replace("0 root", "1 nsubj"))
     assert [finding.rule for finding in check([path])] == ["cycle", "one-root"]
 
 
-def test_an_unreadable_row_does_not_upset_the_brackets(columns: Write) -> None:
-    rows = SOUND.replace("2 det  _ _", "2 det  _ Entity=(1-x").replace("0 root _ _", "0 root _ Entity=1)")
+def test_an_unreadable_row_causes_no_findings_on_brackets(columns: Write) -> None:
+    rows = VALID.replace("2 det  _ _", "2 det  _ Entity=(1-x").replace("0 root _ _", "0 root _ Entity=1)")
     text = rows.replace("id = d", "id = d\n# global.Entity = GRP-etype").strip() + "\n3 x\n"
     assert [(finding.line, finding.rule) for finding in check([columns("a.conllu", text)])] == [(7, "columns")]
 
 
-def test_files_that_cannot_be_read(write: Write, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_reported(write: Write, tmp_path: Path) -> None:
     path = write("a.conllu", "\n")
     remedy = "Check that it was written or downloaded completely"
     assert check([path]) == [Finding(path, None, None, "unreadable-file", "the file is empty", remedy)]
@@ -90,17 +90,18 @@ def test_files_that_cannot_be_read(write: Write, tmp_path: Path) -> None:
     assert [finding.problem for finding in check([write("c.conllu.xz", "1\t2\n")])] == ["the .xz data ends too early"]
 
 
-def test_other_files_are_one_finding(write: Write) -> None:
+def test_a_file_that_is_not_conllu_is_one_finding(write: Write) -> None:
     text = write("a.txt", "A line.\n\nAnother one.\n" * 1000)
     assert [(finding.line, finding.rule) for finding in check([text])] == [(None, "not-conllu")]
 
 
-def test_the_documentation_has_every_rule() -> None:
+def test_the_documentation_lists_every_rule() -> None:
     lines = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8").splitlines()
     assert sorted(line for line in lines if line.startswith("| `")) == sorted(map(row, RULES))
 
 
 def row(name: str) -> str:
+    """The row of a rule in the table of docs/checking.md."""
     rule = RULES[name]
     cells = [f"`{name}`{' (note)' if rule.note else ''}", str(rule.level), rule.asks, rule.remedy]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

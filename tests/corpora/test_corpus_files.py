@@ -12,7 +12,7 @@ from headscope.corpora.files import Line, base_name, content_hash, lines
 from headscope.errors import CorpusError
 
 
-def test_lines_are_numbered_and_lose_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+def test_lines_are_numbered_and_stripped_of_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\n\nvier\xc3\xa4")
     assert list(lines(path)) == [Line(1, "one"), Line(2, "two"), Line(3, ""), Line(4, "vierä")]
@@ -24,7 +24,7 @@ def test_other_separators_of_str_splitlines_do_not_end_a_line(tmp_path: Path) ->
     assert list(lines(path)) == [Line(1, "a\u2028b\x0bc\x85d")]
 
 
-def test_invalid_bytes_are_named(tmp_path: Path) -> None:
+def test_invalid_bytes_are_reported_with_their_position(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"fine\nna\xefve\n")
     fine, bad = lines(path)
@@ -43,7 +43,7 @@ def test_compressed_files_read_and_hash_like_plain_ones(tmp_path: Path) -> None:
     assert base_name(plain) == base_name(gz) == base_name(xz) == "a.txt"
 
 
-def test_hash_of_several_files_depends_on_where_they_are_cut(tmp_path: Path) -> None:
+def test_the_hash_of_several_files_depends_on_their_boundaries(tmp_path: Path) -> None:
     paths = []
     for name, content in {"1": "ab", "2": "c", "3": "a", "4": "bc"}.items():
         paths.append(tmp_path / name)
@@ -66,7 +66,7 @@ def test_hash_of_several_files_depends_on_where_they_are_cut(tmp_path: Path) -> 
         ("a.txt.xz", b"plain text, long enough", "this is not valid .xz data"),
     ],
 )
-def test_files_that_hold_nothing_to_read(tmp_path: Path, name: str, content: bytes, problem: str) -> None:
+def test_empty_truncated_and_invalid_files_are_refused(tmp_path: Path, name: str, content: bytes, problem: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(CorpusError) as caught:
@@ -75,7 +75,7 @@ def test_files_that_hold_nothing_to_read(tmp_path: Path, name: str, content: byt
     assert caught.value.remedy
 
 
-def test_gzip_corrupt_inside(tmp_path: Path) -> None:
+def test_gzip_data_corrupt_in_the_middle_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     raw = bytearray(gzip.compress(bytes(range(256)) * 40))
     raw[20:40] = b"\xff" * 20
@@ -84,14 +84,14 @@ def test_gzip_corrupt_inside(tmp_path: Path) -> None:
         list(lines(path))
 
 
-def test_missing_file_and_directory(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="there is no such file"):
         list(lines(tmp_path / "none.txt"))
     with pytest.raises(CorpusError, match=r"this is a directory\. Name the files in it"):
         list(lines(tmp_path))
 
 
-def test_share_follows_the_reading(tmp_path: Path) -> None:
+def test_share_is_0_before_and_1_after_reading(tmp_path: Path) -> None:
     paths = []
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("One line.\n" * 3000)

@@ -18,7 +18,7 @@ from headscope.corpora import Corpus, read, stats
 Write = Callable[[str, str], Path]
 
 
-def test_counts_of_a_small_file(columns: Write) -> None:
+def test_counts_of_a_small_file_match_values_by_hand(columns: Write) -> None:
     path = columns(
         "a.conllu",
         """
@@ -55,7 +55,7 @@ def test_counts_of_a_small_file(columns: Write) -> None:
 
 @pytest.fixture
 def story(columns: Write) -> Corpus:
-    """Two documents: `Ann saw the dog . / It barked , and she laughed . / Ann ran .` and `Rain .`."""
+    """A corpus of two documents: `Ann saw the dog . / It barked , and she laughed . / Ann ran .` and `Rain .`."""
     return read(
         columns(
             "story.conllu",
@@ -88,7 +88,7 @@ def story(columns: Write) -> Corpus:
     )
 
 
-def test_trees_by_hand(story: Corpus) -> None:
+def test_statistics_of_trees_match_values_by_hand(story: Corpus) -> None:
     result = stats(story)
     assert (result.words, result.punctuation) == (17, 5)
     assert [result.lengths.quantile(q / 4) for q in range(5)] == [2, 2.75, 4, 5.5, 7]
@@ -106,26 +106,26 @@ def test_trees_by_hand(story: Corpus) -> None:
     assert result.dependencies.distances.mean == (5 + 2 + 2 + 4) / 8
 
 
-def test_coreference_by_hand(story: Corpus) -> None:
+def test_statistics_of_coreference_match_values_by_hand(story: Corpus) -> None:
     found = stats(story).coreference
     assert (found.mentions, found.entities, found.singletons, found.chains.n, found.coreferent) == (6, 3, 1, 2, 5)
     assert found.chains.counts == {3: 1, 2: 1}
     assert found.lengths.counts == {1: 5, 2: 1}
     assert found.kinds == {"name": 2, "pronoun": 2, "nominal": 2}
     assert found.types == {"person": 3, "animal": 2, "event": 1}
-    # It (5) to the dog (2), she (9) to Ann (0), Ann (12) to she (9)
+    # Antecedents, with the number of the first word: It (5) - the dog (2), she (9) - Ann (0), Ann (12) - she (9).
     assert found.words_back.counts == {3: 2, 9: 1}
     assert found.sentences_back.counts == {1: 3}
 
 
-def test_keyphrases_by_hand(story: Corpus) -> None:
+def test_statistics_of_keyphrases_match_values_by_hand(story: Corpus) -> None:
     found = stats(story).phrases
     assert found.per_document.counts == {3: 1, 0: 1}
     assert found.lengths.counts == {2: 2, 1: 1}
-    assert found.found == 2, "there are no cats"
+    assert found.found == 2, "`cats` does not occur in the text"
 
 
-def test_edges_by_hand() -> None:
+def test_statistics_of_edges_match_values_by_hand() -> None:
     edges = (
         Edge("srl", ("ARG0",), (0, 1), (1, 4)),
         Edge("srl", ("ARG0",), (0, 1), (2, 3)),
@@ -139,19 +139,19 @@ def test_edges_by_hand() -> None:
     assert found.lengths.counts == {1: 5, 3: 1, 2: 1}
 
 
-def test_labels_of_documents_by_hand() -> None:
+def test_labels_of_documents_are_counted() -> None:
     documents = [Document(f"d{number}", (Sentence((Word("a"),)),), label=label) for number, label in enumerate(["pos", None, "neg", "pos"])]
     assert stats(Corpus.of(documents)).labels == {"pos": 2, "neg": 1}
 
 
-def test_nothing_to_count() -> None:
+def test_statistics_of_an_empty_corpus_are_0_or_nan() -> None:
     result = stats(Corpus.of([]))
     assert (result.documents, result.sentences, result.words, result.mentions, result.keyphrases) == (0, 0, 0, 0, 0)
     assert math.isnan(result.lengths.mean)
 
 
-def plain_reading(path: Path) -> dict[str, Any]:
-    """The same numbers from the lines of a CoNLL-U file with GUM's brackets, without any of headscope's code."""
+def independent_count(path: Path) -> dict[str, Any]:
+    """The same statistics, computed from the lines of a CoNLL-U file with GUM's brackets, without headscope's code."""
     found: dict[str, Any] = {"lengths": [], "relations": Counter(), "upos": Counter(), "offsets": {}, "mentions": {}}
     document, position = "", 0
     opened: list[tuple[str, int]] = []
@@ -182,9 +182,9 @@ def plain_reading(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_plain_reading_of_gum_agrees(data: Path) -> None:
+def test_statistics_of_gum_match_an_independent_count(data: Path) -> None:
     path = data / "ud/en_gum-ud-dev.conllu.xz"
-    result, plain = stats(read(path)), plain_reading(path)
+    result, plain = stats(read(path)), independent_count(path)
     lengths, mentions = plain["lengths"], plain["mentions"]
     assert [result.lengths.quantile(q / 4) for q in range(5)] == np.quantile(lengths, [0, 0.25, 0.5, 0.75, 1]).tolist()
     assert result.lengths.mean == pytest.approx(np.mean(lengths))
@@ -202,13 +202,13 @@ def test_a_plain_reading_of_gum_agrees(data: Path) -> None:
             words[later - start] += 1
             sentences[later_sentence - sentence] += 1
     assert result.coreference.words_back.counts == words
-    # A mention inside one sentence begins and ends in it: the plain reading notes the sentence at the end.
+    # A mention lies within one sentence: the sentence of its last word, which is counted here, is that of its first.
     assert result.coreference.sentences_back.counts == sentences
 
 
 @pytest.mark.parametrize("name", ["ud/en_ewt-ud-dev.conllu.xz", "ud/fi_tdt-ud-dev.conllu.xz"])
-def test_a_plain_reading_of_trees_agrees(data: Path, name: str) -> None:
-    result, plain = stats(read(data / name)), plain_reading(data / name)
+def test_statistics_of_trees_match_an_independent_count(data: Path, name: str) -> None:
+    result, plain = stats(read(data / name)), independent_count(data / name)
     assert (result.lengths.counts, result.relations, result.upos) == (Counter(plain["lengths"]), plain["relations"], plain["upos"])
     assert {relation: offsets.counts for relation, offsets in result.offsets.items()} == {
         relation: Counter(offsets) for relation, offsets in plain["offsets"].items()

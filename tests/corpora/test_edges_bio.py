@@ -20,23 +20,24 @@ ALONE = "sentences read as separate documents: the file has no -DOCSTART- lines"
     ("tags", "chunks"),
     [
         ("O O", []),
-        ("B-x I-x O B-x B-x", [TaggedSpan("x", 0, 2), TaggedSpan("x", 3, 4), TaggedSpan("x", 4, 5)]),  # IOB2
-        ("I-x I-x B-x I-y O I-y", [TaggedSpan("x", 0, 2), TaggedSpan("x", 2, 3), TaggedSpan("y", 3, 4), TaggedSpan("y", 5, 6)]),  # IOB1
-        ("B-x I-x E-x S-x B-y E-y", [TaggedSpan("x", 0, 3), TaggedSpan("x", 3, 4), TaggedSpan("y", 4, 6)]),  # IOBES
-        ("B-x L-x U-x I-x", [TaggedSpan("x", 0, 2), TaggedSpan("x", 2, 3), TaggedSpan("x", 3, 4)]),  # BILOU, and a stray I
+        # In this order: IOB2, IOB1, IOBES, BILOU with an I that has no B.
+        ("B-x I-x O B-x B-x", [TaggedSpan("x", 0, 2), TaggedSpan("x", 3, 4), TaggedSpan("x", 4, 5)]),
+        ("I-x I-x B-x I-y O I-y", [TaggedSpan("x", 0, 2), TaggedSpan("x", 2, 3), TaggedSpan("y", 3, 4), TaggedSpan("y", 5, 6)]),
+        ("B-x I-x E-x S-x B-y E-y", [TaggedSpan("x", 0, 3), TaggedSpan("x", 3, 4), TaggedSpan("y", 4, 6)]),
+        ("B-x L-x U-x I-x", [TaggedSpan("x", 0, 2), TaggedSpan("x", 2, 3), TaggedSpan("x", 3, 4)]),
         ("B-creative-work I-creative-work I-work", [TaggedSpan("creative-work", 0, 2), TaggedSpan("work", 2, 3)]),
     ],
 )
-def test_chunks_of_all_taggings(tags: str, chunks: list[TaggedSpan]) -> None:
+def test_chunks_are_found_in_every_tagging_scheme(tags: str, chunks: list[TaggedSpan]) -> None:
     assert tagged_chunks(tags.split()) == chunks
 
 
-def test_what_is_a_tag() -> None:
+def test_only_well_formed_tags_are_recognised() -> None:
     assert all(map(is_tag, ["O", "B-x", "I-a-b", "S-x"]))
     assert not any(map(is_tag, ["", "o", "B-", "B-\u00a0", "B", "X-x", "NN", "-x"]))
 
 
-def test_two_columns(write: Write) -> None:
+def test_a_file_of_two_columns_is_read(write: Write) -> None:
     corpus = read(write("a.bio", "#Rome\tB-place\nis\tO\n\t\n# \tO\nnice\u00a0one\tO\n\n\nYork\tB-place\n"))
     assert list(corpus) == [
         Document("a.bio#1", (Sentence((Word("#Rome"), Word("is"))),), edges=(Edge("entities", ("place",), (0, 1)),)),
@@ -62,7 +63,7 @@ Rain _ B-NP O
 """
 
 
-def test_columns_of_conll_2003(write: Write) -> None:
+def test_the_columns_of_conll_2003_are_read(write: Write) -> None:
     corpus = read(write("eng.testa.conll", CONLL2003))
     assert corpus.format == "bio"
     one, two = corpus
@@ -90,7 +91,7 @@ def test_columns_of_conll_2003(write: Write) -> None:
         (" \tx\tO", "line 2 of .*a.bio: the word is empty"),
     ],
 )
-def test_rows_that_cannot_be_read(write: Write, row: str, problem: str) -> None:
+def test_a_faulty_row_is_refused_or_its_sentence_skipped(write: Write, row: str, problem: str) -> None:
     path = write("a.bio", f"Ann B-person\n{row}\n\nBob B-person\n")
     with pytest.raises(CorpusError, match=problem):
         list(read(path))
@@ -100,7 +101,7 @@ def test_rows_that_cannot_be_read(write: Write, row: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(("part", "entities"), [("train", 1_975), ("dev", 836)])
-def test_wnut17(data: Path, part: str, entities: int) -> None:
+def test_the_spans_of_wnut17_match_a_count_of_its_tags(data: Path, part: str, entities: int) -> None:
     path = data / f"probing/wnut17-{part}.conll.xz"
     corpus = read(path)
     edges = [edge for document in corpus for edge in document.edges]

@@ -38,7 +38,7 @@ FRAMES = """
 """
 
 
-def test_entities_and_arguments(columns: Write) -> None:
+def test_entities_and_arguments_are_read_as_edges(columns: Write) -> None:
     corpus = read(columns("a.gold_conll", FRAMES))
     (document,) = corpus
     assert document.edges == (
@@ -50,7 +50,7 @@ def test_entities_and_arguments(columns: Write) -> None:
         Edge("srl", ("ARG0",), (10, 11), (7, 8)),
         Edge("srl", ("R-ARG0",), (10, 11), (9, 10)),
         Edge("srl", ("ARG0",), (12, 13), (7, 8)),
-        # No word of the third column is marked V; the third word with a frameset is the predicate.
+        # The third column of arguments has no V: the predicate is the third word with a frameset.
         Edge("srl", ("ARG1",), (15, 16), (12, 13)),
     )
     assert document.layers == {"edges"}
@@ -72,7 +72,7 @@ def test_entities_and_arguments(columns: Write) -> None:
         (["B-PER"], None),
     ],
 )
-def test_brackets_around_stars(cells: list[str], chunks: list[TaggedSpan] | None) -> None:
+def test_cells_of_brackets_and_stars_are_parsed_into_spans(cells: list[str], chunks: list[TaggedSpan] | None) -> None:
     assert bracketed_chunks(cells) == chunks
 
 
@@ -85,7 +85,7 @@ def test_brackets_around_stars(cells: list[str], chunks: list[TaggedSpan] | None
         ("*", "(V*)", "(ARG0*) *", "arguments of sentences skipped: rows differ in length"),
     ],
 )
-def test_what_is_left_out_is_counted(columns: Write, entity: str, first: str, second: str, note: str) -> None:
+def test_skipped_edges_are_counted(columns: Write, entity: str, first: str, second: str, note: str) -> None:
     text = f"#begin document (d); part 0\nd 0 0 a - - - - - - {entity} {first} -\nd 0 1 b - - - - - - * {second} -\n#end document"
     corpus = read(columns("a_conll", text), on_error="skip")
     (document,) = corpus
@@ -93,14 +93,14 @@ def test_what_is_left_out_is_counted(columns: Write, entity: str, first: str, se
     assert corpus.skipped.counts == {note: 1}
 
 
-def test_without_predicates_there_are_no_arguments(columns: Write) -> None:
-    """As in WinoBias, where a stray label stands in a column of arguments."""
+def test_columns_of_arguments_without_predicates_are_ignored(columns: Write) -> None:
+    """WinoBias has such a file: a column of arguments with a stray label."""
     corpus = read(columns("a_conll", "#begin document (d); part 0\nd 0 0 a - - - - - - * * (MISC) -\n#end document"))
     assert [document.edges for document in corpus] == [()]
     assert not corpus.skipped
 
 
-def test_edges_of_a_sentence_left_out_are_gone(columns: Write) -> None:
+def test_edges_of_a_skipped_sentence_are_dropped(columns: Write) -> None:
     lines = FRAMES.split("\n")
     broken = "\n".join([*lines[:4], "    d 0 9 Ann", *lines[4:]])
     (document,) = read(columns("a.gold_conll", broken), on_error="skip")
@@ -108,7 +108,7 @@ def test_edges_of_a_sentence_left_out_are_gone(columns: Write) -> None:
     assert document.edges[0] == Edge("srl", ("ARG0",), (3, 4), (0, 1))
 
 
-def test_propbank_over_ewt(data: Path) -> None:
+def test_the_propbank_edges_of_ewt_match_a_count_of_its_labels(data: Path) -> None:
     path = data / "probing/ewt_srl-dev.gold_conll.xz"
     corpus = read(path)
     documents = list(corpus)
@@ -116,8 +116,7 @@ def test_propbank_over_ewt(data: Path) -> None:
     assert sum(len(document.sentences) for document in documents) == 1_965
     assert len(edges) == 9_583
     assert not corpus.skipped
-    # Every label as the file has it: what stands after an opening bracket in the columns between entities and
-    # coreference.
+    # The labels in the file are the text after an opening bracket in the columns between entities and coreference.
     written: Counter[str] = Counter()
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:

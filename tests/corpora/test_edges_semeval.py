@@ -21,14 +21,14 @@ ITEMS = (
 )
 
 
-def test_items(write: Write) -> None:
+def test_each_item_is_a_document_with_one_relation(write: Write) -> None:
     corpus = read(write("train.txt", ITEMS))
     assert corpus.format == "semeval"
     first, second, third = corpus
     assert first.sentences[0].text == "The lawsonite was in a platinum crucible. It broke."
     assert len(first.sentences) == 1
     assert first.edges == (Edge("relations", ("Content-Container(e1,e2)",), (1, 2), (5, 7)),)
-    # The second nominal ends within a word, which is cut there.
+    # The second nominal ends inside a word: the word is cut there.
     forms = (Word("Semi", space_after=False), Word("-dry"), Word("wine"))
     assert second == Document("2", (Sentence(forms),), edges=(Edge("relations", ("Other",), (2, 3), (0, 1)),))
     assert (third.id, third.edges) == ("7", (Edge("relations", ("Mine",), (0, 1), (1, 2)),))
@@ -49,7 +49,7 @@ def test_items(write: Write) -> None:
         ("Other", "'Other' where an item should begin"),
     ],
 )
-def test_items_that_cannot_be_read(write: Write, item: str, problem: str) -> None:
+def test_a_faulty_item_is_refused_or_skipped(write: Write, item: str, problem: str) -> None:
     path = write("train.txt", f'{item}\n\n2\t"<e1>x</e1> <e2>y</e2>"\nOther\n')
     with pytest.raises(CorpusError, match=problem):
         list(read(path, format="semeval"))
@@ -58,7 +58,7 @@ def test_items_that_cannot_be_read(write: Write, item: str, problem: str) -> Non
     assert corpus.skipped.counts.total() == 1
 
 
-def test_the_task_itself(data: Path) -> None:
+def test_the_training_data_of_the_task_are_read_completely(data: Path) -> None:
     path = data / "probing/semeval2010_task8-train.txt.xz"
     documents = list(read(path))
     assert len(documents) == 8_000
@@ -66,7 +66,7 @@ def test_the_task_itself(data: Path) -> None:
         relations = Counter(line.strip() for line in islice(lines, 1, None, 4))
     assert len(relations) == 19
     assert Counter(document.edges[0].labels[0] for document in documents) == relations
-    # What was between the tags is what the words say.
+    # The words of an edge are the text between its tags.
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for document, line in zip(documents, islice(lines, 0, None, 4), strict=True):
             (edge,) = document.edges

@@ -20,7 +20,7 @@ def lines(*entries: object) -> str:
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
-def test_the_format_of_jiant(write: Write) -> None:
+def test_the_jiant_format_is_read(write: Write) -> None:
     text = "Ian ate strawberry ice cream"
     targets = [{"span1": [1, 2], "span2": [0, 1], "label": "A0"}, {"span1": [2, 5], "label": "NP", "info": {"height": 2}}]
     info = {"source": "PropBank", "split": "train"}
@@ -36,7 +36,7 @@ def test_the_format_of_jiant(write: Write) -> None:
     assert not corpus.skipped
 
 
-def test_tasks_labels_and_ids(write: Write) -> None:
+def test_tasks_labels_and_ids_are_read(write: Write) -> None:
     entry = {
         "id": 12,
         "task": "mine",
@@ -52,7 +52,7 @@ def test_tasks_labels_and_ids(write: Write) -> None:
     assert (one.id, two.id, two.edges) == ("12", "s-1", ())
 
 
-def test_tokens_may_be_sentences_and_the_text_tells_spaces(write: Write) -> None:
+def test_tokens_may_be_grouped_into_sentences_and_the_text_determines_spaces(write: Write) -> None:
     entry = {"tokens": [["Don", "'t", "."], ["New York", "!"]], "text": "Don't. New York !", "targets": [{"span1": [2, 4], "label": "x"}]}
     (document,) = read(write("a.jsonl", lines(entry)))
     assert [len(sentence) for sentence in document.sentences] == [3, 2]
@@ -63,7 +63,7 @@ def test_tokens_may_be_sentences_and_the_text_tells_spaces(write: Write) -> None
     assert all(word.space_after for word in other.words)
 
 
-def test_lines_of_one_document(write: Write) -> None:
+def test_consecutive_lines_of_one_document_are_joined(write: Write) -> None:
     def entry(text: str, **more: object) -> dict[str, object]:
         return {"text": text, "targets": [{"span1": [1, 2], "span2": [0, 1], "label": text[-1]}], **more}
 
@@ -107,7 +107,7 @@ def test_lines_of_one_document(write: Write) -> None:
         ({"document": 1.5}, "`document` is float 1.5 where a string is needed"),
     ],
 )
-def test_lines_that_cannot_be_read(write: Write, change: dict[str, Any], problem: str) -> None:
+def test_a_faulty_line_is_refused_or_skipped(write: Write, change: dict[str, Any], problem: str) -> None:
     good = {"text": "a b c", "targets": [{"span1": [0, 1], "label": "x"}]}
     path = write("a.jsonl", lines(good, {**good, **change}, good))
     with pytest.raises(CorpusError, match=f"line 2 of .*a.jsonl: {problem}"):
@@ -117,13 +117,13 @@ def test_lines_that_cannot_be_read(write: Write, change: dict[str, Any], problem
     assert corpus.skipped.counts.total() == 1
 
 
-def test_a_line_without_words(write: Write) -> None:
+def test_a_line_without_words_is_refused(write: Write) -> None:
     with pytest.raises(CorpusError, match=r"line 1 of .*: an object with the keys \['targets'\] only. Write {\"text\""):
         list(read(write("a.jsonl", lines({"targets": []}))))
 
 
 @pytest.mark.parametrize(("part", "sentences", "edges"), [("train", 2_191, 5_669), ("dev", 291, 751)])
-def test_semantic_proto_roles(data: Path, part: str, sentences: int, edges: int) -> None:
+def test_the_proto_role_labels_match_a_count_of_the_file(data: Path, part: str, sentences: int, edges: int) -> None:
     path = data / f"probing/uds_spr-{part}.jsonl.xz"
     corpus = read(path)
     assert corpus.format == "spr"
@@ -160,11 +160,11 @@ def test_semantic_proto_roles(data: Path, part: str, sentences: int, edges: int)
         ("a.txt", "", "text"),
     ],
 )
-def test_formats_by_the_first_lines(write: Write, name: str, text: str, format: str) -> None:
+def test_the_first_lines_determine_the_format(write: Write, name: str, text: str, format: str) -> None:
     assert read(write(name, text)).format == format
 
 
-def test_the_lines_of_the_documentation(write: Write) -> None:
+def test_the_example_lines_in_the_documentation_are_read(write: Write) -> None:
     page = (Path(__file__).parents[2] / "docs" / "corpora.md").read_text(encoding="utf-8")
     shown = [line.strip() for line in page.split("\n") if line.startswith('    {"t')]
     assert len(shown) == 2

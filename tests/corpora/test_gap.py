@@ -1,4 +1,4 @@
-"""GAP's table of ambiguous pronouns, WinoBias's sentences, and the tokenizer that GAP's character offsets need."""
+"""GAP's table of ambiguous pronouns, WinoBias's sentences, and the tokenizer for GAP's character offsets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def row(
     return f"{id}\t{text}\t{pronoun}\t{offset}\tAnn Lee\t0\t{a}\tEve\t12\t{b}\thttp://x\n"
 
 
-def test_every_field_of_a_small_file(write: Write) -> None:
+def test_every_field_of_a_small_file_is_read(write: Write) -> None:
     corpus = read(write("gap-x.tsv", HEADER + row()))
     assert corpus.format == "gap"
     words = [Word("Ann"), Word("Lee"), Word("met"), Word("Eve", space_after=False), Word(".")]
@@ -42,19 +42,19 @@ def test_every_field_of_a_small_file(write: Write) -> None:
 
 
 @pytest.mark.parametrize(("a", "b", "entity"), [("TRUE", "FALSE", "A"), ("FALSE", "true", "B"), ("FALSE", "FALSE", "Pronoun")])
-def test_whom_the_pronoun_means(write: Write, a: str, b: str, entity: str) -> None:
+def test_the_answer_columns_determine_the_entity_of_the_pronoun(write: Write, a: str, b: str, entity: str) -> None:
     (document,) = read(write("gap-x.tsv", HEADER + row(a=a, b=b)))
     assert [mention.entity for mention in document.mentions] == ["A", "B", entity]
 
 
-def test_words_end_where_mentions_do(write: Write) -> None:
-    """The pronoun lies inside what the tokenizer takes for a word."""
+def test_words_are_cut_at_the_ends_of_mentions(write: Write) -> None:
+    """The tokenizer keeps `Her-dog` as one word unless a mention ends inside it."""
     (document,) = read(write("gap-x.tsv", HEADER + row(text="Ann Lee met Eve by Her-dog ran.", offset=19)))
     assert [word.form for word in document.words[4:]] == ["by", "Her", "-dog", "ran", "."]
     assert document.mentions[2] == Mention("A", 5, 6, "person")
 
 
-def test_without_an_id_the_line_names_the_document(write: Write) -> None:
+def test_a_document_without_an_id_is_named_by_its_line(write: Write) -> None:
     corpus = read(write("gap-x.tsv", HEADER + row(id="") + "\n" + row(id="")))
     assert [document.id for document in corpus] == ["gap-x.tsv#2", "gap-x.tsv#4"]
 
@@ -71,7 +71,7 @@ def test_without_an_id_the_line_names_the_document(write: Write) -> None:
         (row(b="TRUE"), "A-coref and B-coref are both TRUE", "two answers"),
     ],
 )
-def test_bad_lines(write: Write, bad: str, problem: str, kind: str) -> None:
+def test_a_faulty_line_is_refused_or_skipped(write: Write, bad: str, problem: str, kind: str) -> None:
     path = write("gap-x.tsv", HEADER + row() + bad + row(id="x-3"))
     with pytest.raises(CorpusError) as caught:
         list(read(path))
@@ -82,7 +82,7 @@ def test_bad_lines(write: Write, bad: str, problem: str, kind: str) -> None:
     assert corpus.skipped.lines() == [f"1 lines skipped: {kind} (first: line 3 of gap-x.tsv)"]
 
 
-def test_a_table_of_something_else(write: Write) -> None:
+def test_a_table_with_other_columns_is_refused(write: Write) -> None:
     with pytest.raises(CorpusError, match=r"line 1 of .*: the first line names 0 columns 'Text'.*or another --corpus-format"):
         list(read(write("gap-x.tsv", "sentence\tlabel\nfine\t1\n")))
 
@@ -100,7 +100,7 @@ def test_a_table_of_something_else(write: Write) -> None:
         ("  ", ""),
     ],
 )
-def test_words(text: str, words: str) -> None:
+def test_a_text_is_split_into_words(text: str, words: str) -> None:
     spans = word_spans(text)
     assert "|".join(text[start:end] for start, end in spans) == words
 
@@ -114,7 +114,7 @@ def test_words(text: str, words: str) -> None:
         ("No end", ["No end"]),
     ],
 )
-def test_sentences(text: str, expected: list[str]) -> None:
+def test_a_text_is_split_into_sentences(text: str, expected: list[str]) -> None:
     assert [sentence.text for sentence in sentences(text, word_spans(text))] == expected
 
 
@@ -142,16 +142,16 @@ WINO = """
         ("winobias-dev-type1-anti.v4_auto_conll", "anti"),
         ("dev_type1_anti_stereotype.v4_auto_conll", "anti"),
         ("dev_type1_pro_stereotype.v4_auto_conll", "pro"),
-        ("profile_conll", "pro"),  # by the documents' own id
+        ("profile_conll", "pro"),  # from the id of the document
     ],
 )
-def test_winobias(columns: Write, name: str, subset: str) -> None:
+def test_winobias_mentions_and_subset_are_read(columns: Write, name: str, subset: str) -> None:
     (document,) = read(columns(name, WINO), format="winobias")
     assert document.mentions == (Mention("1", 0, 2), Mention("other", 3, 6, "person"), Mention("1", 7, 8))
     assert document.subset == subset
 
 
-def test_winobias_without_a_second_occupation(columns: Write) -> None:
+def test_a_winobias_document_without_a_second_occupation_is_counted(columns: Write) -> None:
     corpus = read(columns("x_conll", WINO.replace("construction", "social").replace("stereotype", "y")), format="winobias")
     (document,) = corpus
     assert len(document.mentions) == 2
@@ -159,7 +159,7 @@ def test_winobias_without_a_second_occupation(columns: Write) -> None:
     assert corpus.skipped.lines() == ["1 documents without a second occupation (first: nw/dev_type1/y//0/000)"]
 
 
-def test_winobias_occupation_that_ends_the_text(columns: Write) -> None:
+def test_a_winobias_occupation_at_the_end_of_the_text_is_found(columns: Write) -> None:
     lines = WINO.splitlines(keepends=True)
     first = next(number for number, line in enumerate(lines) if line.split()[3:4] == ["construction"])
     cut = "".join([*lines[:first], lines[first].replace("construction", "nurse"), lines[-1]])

@@ -1,4 +1,4 @@
-"""Every kind of input beside the same texts in a file: the same documents, and in a run the same bits."""
+"""Every kind of input gives the same documents and the same results of a run as the same texts in a file."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from headscope.errors import HeadscopeError
 from headscope.models.model import Model
 
 Write = Callable[[str, str], Path]
-pytestmark = pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")  # a small model knows few words
+pytestmark = pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")  # the small model lacks many words
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "text": "The cat sat. It ate a fish.\n\nThen it slept.", "genre": "news", "year": 2020, "label": "x"},
     {"id": "b", "text": "Rain fell on the old town.", "genre": "letter", "year": 2021, "label": "y"},
     {"id": "c", "text": "“Où est-il ?” she asked. Nobody knew.", "genre": "news", "year": 2021, "label": "x"},
     *({"id": f"d{n}", "text": f"Number {n} is a dog. The dog ate.", "genre": "list", "year": n, "label": "y"} for n in range(4)),
-]  # seven: with fewer than six there are no intervals
+]  # seven rows: intervals need at least six
 RELATIONS = {"relations": {"least": 1}}
 TREES = """
     # newdoc id = a
@@ -53,7 +53,7 @@ TREES = """
 
 @pytest.fixture
 def file(write: Write) -> Path:
-    """The texts as JSON lines."""
+    """A file with the texts as JSON lines."""
     return write("texts.jsonl", "".join(json.dumps(row) + "\n" for row in ROWS))
 
 
@@ -111,7 +111,7 @@ KINDS = [
 
 
 def bits(model: Model, corpus: Any, measures: Any = ("tokens", "entropy"), **settings: Any) -> dict[str, bytes]:
-    """The tables of a run, as bytes."""
+    """The tables of a new run, as bytes."""
     return bytes_of(hs.run(model, corpus, measures, replicates=20, gallery=0, **settings))
 
 
@@ -122,7 +122,7 @@ def bytes_of(run: hs.Run) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_texts_in_memory_are_what_they_are_in_a_file(make: Callable[[], Any], file: Path) -> None:
+def test_texts_in_memory_equal_those_in_a_file(make: Callable[[], Any], file: Path) -> None:
     expected = list(read(file))
     assert expected[0].metadata == {"genre": "news", "year": 2020}
     corpus = read(make())
@@ -132,11 +132,11 @@ def test_texts_in_memory_are_what_they_are_in_a_file(make: Callable[[], Any], fi
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_a_run_over_texts_in_memory_gives_the_same_bits(make: Callable[[], Any], file: Path, small_model: Model) -> None:
+def test_a_run_over_texts_in_memory_gives_the_same_tables_as_over_a_file(make: Callable[[], Any], file: Path, small_model: Model) -> None:
     assert bits(small_model, make()) == bits(small_model, file)
 
 
-def test_a_list_of_strings(write: Write, small_model: Model) -> None:
+def test_a_list_of_strings_is_a_corpus(write: Write, small_model: Model) -> None:
     texts = [row["text"] for row in ROWS]
     named = [{"text": text, "id": f"text#{number}"} for number, text in enumerate(texts, 1)]
     file = write("named.jsonl", "".join(json.dumps(row) + "\n" for row in named))
@@ -146,7 +146,7 @@ def test_a_list_of_strings(write: Write, small_model: Model) -> None:
     assert "memory@" in hs.run(small_model, texts, ["tokens"], replicates=0, gallery=0).signature
 
 
-def test_columns_have_names_of_their_own(file: Path, write: Write, tmp_path: Path) -> None:
+def test_columns_with_other_names_are_read_if_named(file: Path, write: Write, tmp_path: Path) -> None:
     named = {"text": "body", "id": "post"}
     renamed = [{named.get(name, name): value for name, value in row.items()} | {"text": 1.5} for row in ROWS]
     frame = pytest.importorskip("pandas").DataFrame(renamed)
@@ -160,7 +160,7 @@ def test_columns_have_names_of_their_own(file: Path, write: Write, tmp_path: Pat
         assert corpus.hash() == read(path, text="body", id="post").hash() != read(path, text="body").hash()
 
 
-def test_tables_in_files(file: Path, tmp_path: Path, small_model: Model) -> None:
+def test_parquet_feather_and_arrow_files_are_read(file: Path, tmp_path: Path, small_model: Model) -> None:
     table = pa.Table.from_pylist(ROWS)
     pa.parquet.write_table(table, tmp_path / "texts.parquet")
     with pa.ipc.new_file(tmp_path / "texts.feather", table.schema) as sink:
@@ -175,7 +175,7 @@ def test_tables_in_files(file: Path, tmp_path: Path, small_model: Model) -> None
     assert read(tmp_path / "pairs.parquet", a="one", b="two").pairs
 
 
-def test_csv_columns_are_named_in_the_name_of_the_file(write: Write) -> None:
+def test_csv_columns_can_be_named_in_the_file_name(write: Write) -> None:
     table = write("posts.csv", 'post,body,genre,text\n1,"Snow, rain.",news,other\n')
     (document,) = read(f"{table}?text=body&id=post")
     assert (document.id, document.sentences[0].text, document.metadata) == ("1", "Snow, rain.", {"genre": "news"})
@@ -183,7 +183,7 @@ def test_csv_columns_are_named_in_the_name_of_the_file(write: Write) -> None:
         list(read(table, text="bdy"))
 
 
-def test_a_saved_dataset(file: Path, tmp_path: Path, small_model: Model) -> None:
+def test_a_saved_dataset_is_read(file: Path, tmp_path: Path, small_model: Model) -> None:
     datasets = pytest.importorskip("datasets")
     datasets.disable_progress_bars()
     a_dataset().save_to_disk(str(tmp_path / "saved"), num_shards=2)
@@ -199,7 +199,7 @@ def test_a_saved_dataset(file: Path, tmp_path: Path, small_model: Model) -> None
         read(datasets.DatasetDict({"train": a_dataset()}))
 
 
-def test_token_lists_of_conllu(columns: Write, small_model: Model) -> None:
+def test_token_lists_of_the_conllu_package_are_read(columns: Write, small_model: Model) -> None:
     conllu = pytest.importorskip("conllu")
     path = columns("trees.conllu", TREES)
     lists = conllu.parse(path.read_text(encoding="utf-8"))
@@ -212,7 +212,7 @@ def test_token_lists_of_conllu(columns: Write, small_model: Model) -> None:
     assert [finding.line for finding in hs.check_corpus(lists) if not finding.note] == [5]
 
 
-def test_spacy_docs(columns: Write, small_model: Model, tmp_path: Path) -> None:
+def test_spacy_docs_are_read(columns: Write, small_model: Model, tmp_path: Path) -> None:
     spacy = pytest.importorskip("spacy")
     docs = spacy_docs(spacy)
     expected = [
@@ -227,8 +227,8 @@ def test_spacy_docs(columns: Write, small_model: Model, tmp_path: Path) -> None:
     assert bits(small_model, docs, RELATIONS) == bits(small_model, tmp_path / "docs.spacy", RELATIONS) == expected_bits
 
 
-def test_spacy_docs_without_trees(small_model: Model) -> None:
-    """Words as spaCy has them, sentences by full stops, paragraphs by blank lines."""
+def test_spacy_docs_without_trees_are_split_into_sentences_and_paragraphs(small_model: Model) -> None:
+    """Words are the tokens of spaCy; sentences end at full stops, paragraphs at blank lines."""
     spacy = pytest.importorskip("spacy")
     (document,) = read(spacy.blank("en")("She doesn't know. He does.\n\n Fine."))
     assert document.id == "doc#1"
@@ -269,7 +269,7 @@ def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return stdin
 
 
-def test_standard_input(stdin: Callable[[str], None], file: Path, small_model: Model) -> None:
+def test_standard_input_is_read(stdin: Callable[[str], None], file: Path, small_model: Model) -> None:
     stdin("The cat sat.\n\nIt ate.")
     corpus = read("-")
     (document,) = corpus
@@ -285,7 +285,7 @@ def test_standard_input(stdin: Callable[[str], None], file: Path, small_model: M
         read("-")
 
 
-def test_a_folder_of_files(file: Path, tmp_path: Path, small_model: Model) -> None:
+def test_a_folder_of_files_is_read(file: Path, tmp_path: Path, small_model: Model) -> None:
     (folder := tmp_path / "folder").mkdir()
     for number, row in enumerate(ROWS):
         (folder / f"{number}.jsonl").write_text(json.dumps(row), encoding="utf-8")
@@ -325,13 +325,13 @@ def test_a_folder_of_files(file: Path, tmp_path: Path, small_model: Model) -> No
         ("Snow fell.", "Snow fell.: there is no such file.* Give texts as a list in Python"),
     ],
 )
-def test_what_is_no_corpus_is_refused_in_one_line(texts: Any, message: str) -> None:
+def test_an_invalid_corpus_is_refused_in_one_line(texts: Any, message: str) -> None:
     with pytest.raises(HeadscopeError, match=message) as caught:
         list(read(texts))
     assert "\n" not in str(caught.value)
 
 
-def test_faults_of_tables_name_rows_and_columns() -> None:
+def test_errors_in_tables_name_the_row_and_the_column() -> None:
     table = pa.table({"body": ["x", None], "n": [1, 2]})
     with pytest.raises(HeadscopeError, match=r"row 2 of the table: `text` is missing \(null\)\. Fill it in"):
         list(read(table, text="body"))
@@ -348,14 +348,14 @@ def test_faults_of_tables_name_rows_and_columns() -> None:
         read(table.slice(0, 0), text="body")
 
 
-def test_changes_in_memory_change_no_corpus() -> None:
+def test_later_changes_to_a_list_do_not_change_the_corpus() -> None:
     rows = [{"text": "Snow."}]
     corpus = read(rows)
     rows[0]["text"] = "Rain."
     assert next(iter(corpus)).sentences[0].text == "Snow."
 
 
-def test_copies_are_removed_with_the_corpus() -> None:
+def test_temporary_copies_are_removed_with_the_corpus() -> None:
     corpus = read(["Snow."])
     folder = corpus.paths[0].parent
     assert spool_of(corpus.paths[0]) is not None
@@ -365,8 +365,8 @@ def test_copies_are_removed_with_the_corpus() -> None:
     assert not folder.exists()
 
 
-def test_a_stream_is_never_held_in_memory(small_model: Model) -> None:
-    """Its items are gone when the copy is written; only the number of those alive is looked at."""
+def test_a_stream_is_not_kept_in_memory(small_model: Model) -> None:
+    """Items are freed while the copy is written. The test counts the items that are alive."""
 
     class Text(dict[str, str]):
         alive = 0
@@ -390,14 +390,14 @@ def test_a_stream_is_never_held_in_memory(small_model: Model) -> None:
     assert most < 5
 
 
-def test_words_in_the_place_of_a_text() -> None:
+def test_tokens_may_replace_the_text() -> None:
     (document,) = read([{"tokens": [["Ann", "ate"], ["Fine"]], "ner": [1, 2], "genre": "news"}])
     assert [[word.form for word in sentence.words] for sentence in document.sentences] == [["Ann", "ate"], ["Fine"]]
     assert document.metadata == {"genre": "news"}
 
 
-def test_rerun_of_texts_in_memory(small_model: Model, tmp_path: Path) -> None:
-    """Refused, since they are in no file, unless they are given again."""
+def test_a_rerun_over_texts_in_memory_needs_the_same_texts(small_model: Model, tmp_path: Path) -> None:
+    """No file contains these texts, so the rerun is refused unless the same texts are passed again."""
     settings: dict[str, Any] = {"replicates": 5, "gallery": 0}
     texts = [row["text"] for row in ROWS]
     hs.run(small_model, texts, ["tokens"], tmp_path / "run", **settings)
@@ -408,7 +408,7 @@ def test_rerun_of_texts_in_memory(small_model: Model, tmp_path: Path) -> None:
     assert hs.rerun(tmp_path / "run", model=small_model, corpus=texts).identical
 
 
-def test_rerun_finds_columns_and_folders(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rerun_finds_named_columns_and_folders(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
     Path("folder/posts.csv").write_text("post,body\n1,Snow fell.\n2,Rain came.\n")
@@ -421,7 +421,7 @@ def test_rerun_finds_columns_and_folders(small_model: Model, tmp_path: Path, mon
         assert hs.rerun(out, model=small_model).identical
 
 
-def test_studies_and_other_functions_take_texts(small_model: Model) -> None:
+def test_other_functions_accept_texts_in_memory_or_refuse_them_clearly(small_model: Model) -> None:
     texts = ["The cat sat on the mat.", "Dogs bark at night."]
     assert hs.corpus_stats(texts).documents == 2
     documents = list(read("sampler"))[:2]
@@ -436,13 +436,13 @@ def test_studies_and_other_functions_take_texts(small_model: Model) -> None:
 
 
 def test_the_command_line_reads_standard_input_and_named_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And says how results are called, and what to do about a rerun."""
+    """The results are named after the input. A rerun of standard input is refused."""
     monkeypatch.chdir(tmp_path)
     Path("posts.csv").write_text("post,body\n1,Snow fell.\n2,Rain came.\n")
-    few = ["--measures", "tokens", "--replicates", "5", "--gallery", "0", "--quiet"]
+    options = ["--measures", "tokens", "--replicates", "5", "--gallery", "0", "--quiet"]
     piped_in = "id,text\n1,Snow fell.\n2,Rain came.\n"
     for corpus in (["-", "--corpus-format", "csv"], ["posts.csv?text=body&id=post"]):
-        assert CliRunner().invoke(app, ["run", "--corpus", *corpus, *few], input=piped_in).exit_code == 0
+        assert CliRunner().invoke(app, ["run", "--corpus", *corpus, *options], input=piped_in).exit_code == 0
     piped, named = hs.open_run("runs/mini-stdin"), hs.open_run("runs/mini-posts")
     assert bytes_of(piped) == bytes_of(named)
     assert "|corpus:-@" in piped.signature

@@ -1,4 +1,4 @@
-"""Folders of texts with keys: KPCrowd, Inspec, and SemEval-2017's brat files, made by hand."""
+"""Folders of texts and keyphrases in the formats of KPCrowd, Inspec and SemEval-2017 (brat)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from headscope.errors import CorpusError, HeadscopeError
 
 
 def folder(path: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files into a folder and return the folder."""
     for name, content in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 
-def test_texts_and_keys_in_folders_of_their_own(tmp_path: Path) -> None:
-    """As KPCrowd has them: a phrase a line, a mark before the first letter, line ends of Windows."""
+def test_texts_and_keys_may_be_in_separate_folders(tmp_path: Path) -> None:
+    """KPCrowd has one phrase per line, a byte order mark and Windows line ends."""
     kpcrowd = {
         "docsutf8/sports-2.txt": "\ufeffThe café won.\r\n\r\nA Big Game ended.\r\n",
         "keys/sports-2.key": "\ufeffbig game\r\n\r\n  café  \r\nbig game\r\n",
@@ -40,8 +41,8 @@ def test_texts_and_keys_in_folders_of_their_own(tmp_path: Path) -> None:
     assert corpus.layers({"keyphrases"}) == {"keyphrases"}
 
 
-def test_inspec_parts_phrases_by_semicolons(tmp_path: Path) -> None:
-    """A phrase may run over the end of a line. Of two files of keys the uncontrolled one is taken."""
+def test_semicolons_separate_the_phrases_of_inspec(tmp_path: Path) -> None:
+    """A phrase may continue on the next line. If a text has two files of keys, the uncontrolled one is read."""
     inspec = {
         "7.abstr": "\tFuzzy\n sets\n Logic.",
         "7.uncontr": "\tfuzzy\n  sets; logic;",
@@ -54,7 +55,7 @@ def test_inspec_parts_phrases_by_semicolons(tmp_path: Path) -> None:
     assert corpus.skipped.lines() == ["1 second files of keys of a text skipped (.contr) (first: 7.contr)"]
 
 
-def test_what_is_missing_is_reported(tmp_path: Path) -> None:
+def test_missing_and_empty_files_are_reported(tmp_path: Path) -> None:
     files = {"a.txt": "One.", "a.key": "one", "b.txt": "Two.", "b.key": " \n", "c.txt": "Three.", "z.key": "four", "notes.md": "x"}
     corpus = read(folder(tmp_path / "some", files))
     assert {one.id: one.keyphrases for one in corpus} == {"a": ("one",), "b": (), "c": ()}
@@ -74,7 +75,7 @@ BRAT = {
 }
 
 
-def test_brat(tmp_path: Path) -> None:
+def test_brat_annotation_is_read_as_keyphrases(tmp_path: Path) -> None:
     corpus = read(folder(tmp_path / "semeval", BRAT))
     assert corpus.format == "brat"
     first, second = corpus
@@ -89,7 +90,7 @@ def test_brat(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["\ufeffa b\r\nsteel", "a b\r\nsteel", "\ufeffa b\nsteel", "a b\nsteel"])
 @pytest.mark.parametrize("place", ["4 9", "5 10", "1 6"])
-def test_numbers_may_count_marks_and_line_ends_either_way(tmp_path: Path, text: str, place: str) -> None:
+def test_offsets_may_or_may_not_count_byte_order_marks_and_line_ends(tmp_path: Path, text: str, place: str) -> None:
     right = {"4 9": True, "5 10": text != "a b\nsteel", "1 6": False}[place]
     corpus = read(folder(tmp_path / "x", {"a.txt": text, "a.ann": f"T1\tM {place}\tsteel\n"}))
     assert [one.keyphrases for one in corpus] == [("steel",)]
@@ -106,7 +107,7 @@ def test_numbers_may_count_marks_and_line_ends_either_way(tmp_path: Path, text: 
         (b"T2\tTask 0 4\tIr\xffon", "byte 0xff at position 15 is not UTF-8. Save the file as UTF-8"),
     ],
 )
-def test_faults_are_named_or_left_out(tmp_path: Path, line: str | bytes, said: str) -> None:
+def test_a_faulty_phrase_is_refused_or_skipped(tmp_path: Path, line: str | bytes, said: str) -> None:
     first = b"T1\tMaterial 0 4\tIron\n"
     files: dict[str, str | bytes] = {**BRAT, "S1.ann": first + (line if isinstance(line, bytes) else line.encode())}
     path = folder(tmp_path / "x", files)
@@ -117,7 +118,7 @@ def test_faults_are_named_or_left_out(tmp_path: Path, line: str | bytes, said: s
     assert corpus.skipped.counts.total() == 1
 
 
-def test_faults_of_texts_and_keys(tmp_path: Path) -> None:
+def test_faulty_texts_and_keys_are_refused_or_skipped(tmp_path: Path) -> None:
     path = folder(tmp_path / "x", {"a.txt": "One.", "a.key": b"one\ntw\xfco\n", "b.txt": b"", "b.key": "x"})
     with pytest.raises(CorpusError, match=r"line 2 of .*a\.key: byte 0xfc at position 3 is not UTF-8"):
         list(read(path))
@@ -132,7 +133,7 @@ def test_faults_of_texts_and_keys(tmp_path: Path) -> None:
         list(read(path))
 
 
-def test_other_folders_are_no_corpus(tmp_path: Path) -> None:
+def test_the_files_in_a_folder_determine_its_format(tmp_path: Path) -> None:
     for name, files in {"keys": {"a.key": "one"}, "empty": {}}.items():
         path = folder(tmp_path / name, files)
         path.mkdir(exist_ok=True)
@@ -149,7 +150,7 @@ def test_other_folders_are_no_corpus(tmp_path: Path) -> None:
         read(path, path / "a.txt")
 
 
-def test_the_hash_covers_every_file_and_their_names(tmp_path: Path) -> None:
+def test_the_hash_covers_the_contents_and_names_of_texts_and_keys(tmp_path: Path) -> None:
     files = {"a.txt": "One.", "b.txt": "Two.", "a.key": "one"}
     path = folder(tmp_path / "x", files)
     corpus = read(path)
@@ -169,19 +170,19 @@ def test_the_hash_covers_every_file_and_their_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "suffix"), [("kpcrowd", "key"), ("inspec-dev", "uncontr")])
-def test_real_texts_read_the_same_from_a_folder(data: Path, tmp_path: Path, name: str, suffix: str) -> None:
-    """The files as the corpora were first published, written from lines of JSON: the same words and phrases."""
+def test_real_texts_are_the_same_in_a_folder_and_in_json_lines(data: Path, tmp_path: Path, name: str, suffix: str) -> None:
+    """The corpora in their first published form, rebuilt from JSON lines, have the same words and phrases."""
     with lzma.open(data / "keyphrase" / f"{name}.jsonl.xz") as stream:
         lines = [json.loads(line) for line in stream]
     known = {line["id"]: line for line in lines}
     for line in lines:
         (tmp_path / f"{line['id']}.txt").write_text(line["text"], encoding="utf-8")
-        joint = "\n" if suffix == "key" else ";\n\t"
-        (tmp_path / f"{line['id']}.{suffix}").write_text(joint.join(line["keyphrases"]), encoding="utf-8")
-    corpus, beside = read(tmp_path), {one.id: one for one in read(data / "keyphrase" / f"{name}.jsonl.xz")}
+        separator = "\n" if suffix == "key" else ";\n\t"
+        (tmp_path / f"{line['id']}.{suffix}").write_text(separator.join(line["keyphrases"]), encoding="utf-8")
+    corpus, by_id = read(tmp_path), {one.id: one for one in read(data / "keyphrase" / f"{name}.jsonl.xz")}
     found = list(corpus)
     assert len(found) == len(known) == 500
     for document in found:
-        other = beside[document.id]
+        other = by_id[document.id]
         assert document.sentences == other.sentences
         assert list(document.keyphrases) == list(dict.fromkeys(" ".join(one.split()) for one in other.keyphrases))

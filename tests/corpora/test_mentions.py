@@ -22,7 +22,7 @@ WORDS = (
 DOCUMENT = Document("d", WORDS)
 
 
-def test_governors_count_through_the_document() -> None:
+def test_governors_are_numbered_through_the_document() -> None:
     assert governors(DOCUMENT) == [1, -1, 1, 6, 6, -1, -1, 8, 6]
     assert governors(Document("d", (Sentence((Word("a"),)),))) == [None]
 
@@ -48,10 +48,10 @@ def test_without_a_tree_there_is_no_head() -> None:
         (None, None, None),
     ],
 )
-def test_kinds(upos: str | None, xpos: str | None, kind: str | None) -> None:
+def test_the_tags_determine_the_kind_of_a_word(upos: str | None, xpos: str | None, kind: str | None) -> None:
     assert kind_of(Word("x", upos=upos, xpos=xpos)) == kind
 
 
-def test_antecedents_are_the_nearest_mentions_before() -> None:
+def test_the_antecedent_is_the_nearest_preceding_mention() -> None:
     a, b, inner, outer, last = Mention("1", 0, 2), Mention("2", 1, 2), Mention("1", 4, 5), Mention("1", 4, 8), Mention("2", 9, 10)
     assert list(antecedents([last, outer, b, inner, a])) == [(a, None), (b, None), (inner, a), (outer, inner), (last, b)]

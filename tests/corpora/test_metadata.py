@@ -1,4 +1,4 @@
-"""What files say of documents beside text and annotation, from each reader to the texts that a model reads."""
+"""Metadata of documents, from each reader to the encoded texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headscope.models.model import Model
 Write = Callable[[str, str], Path]
 
 
-def test_json_lines_keep_single_values_of_other_keys(write: Write) -> None:
+def test_json_lines_keep_scalar_values_of_other_keys(write: Write) -> None:
     rows = [
         {"text": "Snow.", "id": "a", "label": "x", "keyphrases": [], "genre": "news", "year": 2020, "rate": 0.5, "long": False},
         {"text": "Snow.", "title": "b", "genre": None, "rate": float("nan"), "tags": ["t"], "more": {"k": 1}, "author": ""},
@@ -31,13 +31,13 @@ def test_json_lines_keep_single_values_of_other_keys(write: Write) -> None:
     assert documents[2].metadata == {"title": "Winter", "sentence": "no text, since there is one"}
 
 
-def test_tables_keep_their_other_columns(write: Write) -> None:
+def test_tables_keep_other_columns_as_metadata(write: Write) -> None:
     table = write("x.csv", "id,text,genre,label,year\n1,Snow.,news,x,2020\n2,Rain., ,y,2021\n")
     assert [dict(document.metadata) for document in read(table)] == [{"genre": "news", "year": "2020"}, {"year": "2021"}]
 
 
-def test_conllu_comments_of_a_document(columns: Write) -> None:
-    """Those after `# newdoc` belong to the document, those after `# sent_id` to its first sentence."""
+def test_conllu_comments_become_metadata_of_the_document(columns: Write) -> None:
+    """The metadata are the comments between `# newdoc` and `# sent_id`, and `meta::` comments of that sentence."""
     path = columns(
         "x.conllu",
         """
@@ -75,7 +75,7 @@ def test_the_sampler_has_genres() -> None:
     assert {"news", "fiction", "encyclopedia"} <= genres
 
 
-def test_metadata_are_part_of_the_hash_and_their_order_is_not() -> None:
+def test_the_hash_depends_on_metadata_but_not_on_their_order() -> None:
     sentences = next(iter(read("sampler"))).sentences
     different: list[dict[str, Scalar]] = [{}, {"genre": "news", "year": 1}, {"year": 1, "genre": "news"}, {"genre": "news", "year": 2}]
     plain, one, two, other = (Corpus.of([Document("a", sentences, metadata=metadata)]).hash() for metadata in different)
@@ -83,8 +83,8 @@ def test_metadata_are_part_of_the_hash_and_their_order_is_not() -> None:
     assert len({plain, one, other}) == 3
 
 
-def test_metadata_travel_with_encoded_texts(small_model: Model, write: Write) -> None:
-    """Through packing, as shards go to workers, and from the processes that read ahead."""
+def test_encoded_texts_keep_the_metadata(small_model: Model, write: Write) -> None:
+    """Pickling, by which shards go to workers, keeps the metadata, and so do the processes that read ahead."""
     rows = ['{"text": "Snow fell. Rain came.", "genre": "news"}', '{"text": "Snow.", "year": 1}']
     paths = [write(f"{number}.jsonl", row) for number, row in enumerate(rows)]
     encoder, expected = Encoder(small_model.tokenizer), [{"genre": "news"}, {"genre": "news"}, {"year": 1}]

@@ -1,4 +1,4 @@
-"""Texts with a fact hidden in them, made by a generator; and questions with passages in JSON lines."""
+"""Generated texts with a hidden fact (needle), and questions with passages in JSON lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headscope.corpora import read
 from headscope.errors import CorpusError, HeadscopeError
 
 
-def test_the_needle_and_its_question() -> None:
+def test_the_question_repeats_the_beginning_of_the_needle() -> None:
     (document,) = read("needles:48x1:50")
     (edge,) = document.edges
     forms = [word.form for word in document.words]
@@ -28,7 +28,7 @@ def test_the_needle_and_its_question() -> None:
     assert document.sentences[-1].text.endswith(":")
 
 
-def test_length_count_and_depths() -> None:
+def test_the_name_determines_length_count_and_depths() -> None:
     documents = list(read("needles:60x7:0,100"))
     assert [document.id for document in documents] == [f"needle_{number}" for number in range(1, 8)]
     assert [document.metadata["depth"] for document in documents] == [0, 100, 0, 100, 0, 100, 0]
@@ -37,34 +37,34 @@ def test_length_count_and_depths() -> None:
         (edge,) = document.edges
         assert edge.second is not None
         first = len(document.sentences[0])
-        # At depth 0 one sentence stands before the needle; at depth 100 the question follows it.
+        # At depth 0 one sentence precedes the needle; at depth 100 the question follows it directly.
         assert edge.second[0] == first if document.metadata["depth"] == 0 else edge.second[1] == edge.first[0]
     assert len(list(read("needles:60"))) == 40
     assert {document.metadata["depth"] for document in read("needles:60x10")} == {0, 25, 50, 75, 100}
     assert len(next(iter(read("needles:500x1"))).words) > 400
 
 
-def test_the_draw_depends_on_the_seed_alone() -> None:
+def test_the_texts_depend_only_on_the_seed() -> None:
     assert read("needles:40x3").hash() == read("needles:40x3@0").hash() != read("needles:40x3@1").hash()
     assert list(read("needles:40x2")) == list(read("needles:40x5"))[:2]
     assert len({document.metadata["answer"] for document in read("needles:40x20")}) == 20
 
 
 @pytest.mark.parametrize("name", ["needles:", "needles:5", "needles:60x0", "needles:x5", "needles:60:101", "needles:60:", "needles:60x5@"])
-def test_a_name_that_says_too_little(name: str) -> None:
+def test_an_incomplete_or_invalid_name_is_refused_with_an_example(name: str) -> None:
     with pytest.raises(HeadscopeError, match="does not give the length of texts") as caught:
         read(name)
     assert "needles:96x100@7" in (caught.value.remedy or "")
 
 
-def test_what_the_sampler_cannot_fill() -> None:
+def test_lengths_beyond_the_sampler_and_combined_corpora_are_refused() -> None:
     with pytest.raises(HeadscopeError, match="cannot be made of the sampler"):
         read("needles:99999")
     with pytest.raises(HeadscopeError, match="must be the only corpus"):
         read("needles:60", "sampler")
 
 
-# JSON lines
+# Questions with passages in JSON lines
 
 LINE = {"passages": ["Ann lives in Rome.", "Bob lives in Oslo. It snows."], "gold": 1, "question": "Bob lives in", "answer": "Oslo"}
 
@@ -75,7 +75,7 @@ def saved(folder: Path, *lines: object) -> Path:
     return path
 
 
-def test_passages_and_a_question_make_one_text(tmp_path: Path) -> None:
+def test_passages_and_a_question_form_one_text(tmp_path: Path) -> None:
     corpus = read(saved(tmp_path, LINE, {**LINE, "id": "two", "gold": [0, 1], "year": 1999}))
     assert corpus.format == "passages"
     first, second = corpus
@@ -101,7 +101,7 @@ def test_passages_and_a_question_make_one_text(tmp_path: Path) -> None:
         ({"question": None}, "`question` is missing"),
     ],
 )
-def test_faults_name_their_line(change: dict[str, object], says: str, tmp_path: Path) -> None:
+def test_a_faulty_line_is_refused_or_skipped(change: dict[str, object], says: str, tmp_path: Path) -> None:
     path = saved(tmp_path, LINE, {**LINE, **change})
     with pytest.raises(CorpusError, match=says) as caught:
         list(read(path))

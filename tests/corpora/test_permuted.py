@@ -1,5 +1,5 @@
-"""Trees of other sentences as a control: one-to-one within a length, never the sentence's own, and the same in any
-order of documents.
+"""Trees of other sentences as a control: one-to-one within a length, never that of the sentence itself, and independent
+of the order of documents.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def test_partners_are_other_sentences_of_the_same_length() -> None:
     (first, second), (third, bare, alone) = (trees.partners(document) for document in DOCUMENTS)
     assert first.heads.tolist() == [[1, 2, ROOT]] * DRAWS
     assert third.heads.tolist() == [[ROOT, 0, 1]] * DRAWS
-    assert len(bare) == 0  # it has no tree of its own to be compared with
-    assert second.heads.tolist() == [[ROOT, NONE]] * DRAWS  # alone with its length: the tree of one word lies over two
-    assert alone.heads.tolist() == [[NONE]] * DRAWS  # of two words the first, whose governor is the second
+    assert len(bare) == 0  # a sentence without a tree gets none
+    assert second.heads.tolist() == [[ROOT, NONE]] * DRAWS  # the only tree of two words gets that of one word
+    assert alone.heads.tolist() == [[NONE]] * DRAWS  # the first of two words; its governor is cut off
 
 
 def test_every_tree_is_given_to_exactly_one_other_sentence_in_every_draw() -> None:
-    """40 sentences of two words, told apart by the relation of the second."""
+    """40 sentences of two words. The relation of the second word identifies the sentence."""
     many = [Document(str(n), (Sentence((Word("a", head=0, relation="root"), Word("b", head=1, relation=str(n)))),)) for n in range(40)]
     given = [[TAGS.items[number].relation for number in Trees(many, seed=3).partners(document)[0].tags[:, 1]] for document in many]
     draws = list(zip(*given, strict=True))
@@ -50,10 +50,8 @@ def test_every_tree_is_given_to_exactly_one_other_sentence_in_every_draw() -> No
     assert (Trees(many, seed=4).partners(many[0])[0].tags != Trees(many, seed=3).partners(many[0])[0].tags).any()
 
 
-def test_a_tree_that_is_alone_is_permuted_with_near_lengths() -> None:
-    """Of 10 and 11 words: near. 12 is near to 11, which is not alone any more, and to nothing after; 20 is near to
-    none.
-    """
+def test_the_only_tree_of_a_length_is_permuted_with_those_of_near_lengths() -> None:
+    """10, 11 and 12 words are near enough to be permuted together. 20 is near to no other length."""
     documents = [Document(str(size), (chain("x", 0, *range(1, size)),)) for size in (10, 11, 12, 20)]
     trees = Trees(documents)
     for document, others in zip(documents, ({11, 12}, {10, 12}, {10, 11}, set()), strict=True):
@@ -65,7 +63,7 @@ def test_a_tree_that_is_alone_is_permuted_with_near_lengths() -> None:
     assert [len(draws) for draws in trees.partners(documents[3])] == [0]
 
 
-def test_order_changes_nothing() -> None:
+def test_the_order_of_documents_does_not_matter() -> None:
     documents = list(hs.read("sampler"))
     trees, backwards = Trees(documents), Trees(reversed(documents))
     for document in documents:
@@ -74,18 +72,18 @@ def test_order_changes_nothing() -> None:
             assert_array_equal(one.heads, other.heads)
 
 
-def test_a_text_takes_its_part_of_the_other_trees() -> None:
+def test_a_selection_of_words_gets_the_same_part_of_each_other_tree() -> None:
     annotation = Annotated(DOCUMENTS[0], Trees(DOCUMENTS).partners(DOCUMENTS[0])).select([1, 2, 3, 4])
-    assert annotation.heads == (NONE, 0, 3, ROOT)  # the words' own trees, of which the first word is missing
+    assert annotation.heads == (NONE, 0, 3, ROOT)  # the real trees, without their first word
     assert annotation.trees.heads.tolist() == [list(annotation.heads), *[[1, ROOT, ROOT, NONE]] * DRAWS]
     assert [TAGS.items[number].relation for number in annotation.trees.tags[1]] == ["dep", "root", "root", None]
     assert len(Annotated(DOCUMENTS[0]).select([0]).trees) == 1
     silent = TreeArrays.silent(0, 3), TreeArrays.silent(0, 2), TreeArrays.of([chain("w", 0).words], 1)
-    bare = Annotated(DOCUMENTS[1], silent).select([4, 5])  # one sentence has a partner, the others none
+    bare = Annotated(DOCUMENTS[1], silent).select([4, 5])  # only one sentence has a partner
     assert bare.trees.heads[1:].tolist() == [[NONE, ROOT]]
 
 
-def test_trees_that_are_sent_to_another_process_keep_their_tags() -> None:
+def test_pickled_trees_keep_their_tags_in_another_process() -> None:
     trees = TreeArrays.of([DOCUMENTS[0].sentences[0].words, [Word("a", upos="X", head=0, relation="new in this test"), None, None]], 3)
     packed = pickle.dumps(trees)
     with pytest.MonkeyPatch.context() as patch:
@@ -99,9 +97,7 @@ def test_trees_that_are_sent_to_another_process_keep_their_tags() -> None:
 
 
 def test_the_control_is_centred_and_its_spread_shrinks_with_the_corpus() -> None:
-    """The word b of each sentence hangs on a or on c. Over all pairs of sentences the governors agree in a known
-    share of the cases.
-    """
+    """The second of three words depends on the first or the third. `exact` is the share of equal sentence pairs."""
 
     def spread(size: int) -> tuple[float, float, float]:
         governors = [1 if number % 4 else 3 for number in range(size)]
@@ -118,4 +114,4 @@ def test_the_control_is_centred_and_its_spread_shrinks_with_the_corpus() -> None
     (small_mean, small, expected), (large_mean, large, limit) = spread(40), spread(360)
     assert abs(small_mean - expected) < 3.5 * small / 96**0.5
     assert abs(large_mean - limit) < 3.5 * large / 96**0.5
-    assert 2.2 < small / large < 4.2  # 3 for nine times as many sentences
+    assert 2.2 < small / large < 4.2  # nine times as many sentences: 3 is expected

@@ -7,7 +7,7 @@ import pytest
 
 from headscope.corpora import read, stats
 
-# Documents, sentences and mentions as data/README.md prints them, or as counted from the files with grep; None: not
+# The numbers of documents, sentences and mentions in data/README.md, or counted in the files with grep. None: not
 # stated.
 COUNTS: dict[str, tuple[int, int | None, int]] = {
     "ud/en_ewt-ud-train.conllu.xz": (540, 12_544, 0),
@@ -39,7 +39,7 @@ COUNTS: dict[str, tuple[int, int | None, int]] = {
     "keyphrase/kpcrowd.jsonl.xz": (500, None, 0),
 }
 # Multi-word tokens and empty nodes, counted with grep.
-PASSED_OVER = {
+RANGES_AND_NODES = {
     "ud/en_ewt-ud-train.conllu.xz": (2_614, 37),
     "ud/en_ewt-ud-dev.conllu.xz": (359, 4),
     "ud/en_gum-ud-dev.conllu.xz": (517, 12),
@@ -49,13 +49,13 @@ PASSED_OVER = {
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_counts(data: Path, name: str) -> None:
+def test_the_counts_of_each_corpus_are_the_known_ones(data: Path, name: str) -> None:
     documents, sentences, mentions = COUNTS[name]
     corpus = read(data / name)
     result = stats(corpus)
     assert (result.documents, result.mentions) == (documents, mentions)
     assert sentences is None or result.sentences == sentences
-    ranges, nodes = PASSED_OVER.get(name, (0, 0))
+    ranges, nodes = RANGES_AND_NODES.get(name, (0, 0))
     assert result.skipped.counts["multi-word tokens (their words are read)"] == ranges
     assert result.skipped.counts["empty nodes"] == nodes
     assert not [reason for reason in result.skipped.counts if " skipped" in reason]
@@ -64,7 +64,7 @@ def test_counts(data: Path, name: str) -> None:
         assert result.keyphrases > result.documents
 
 
-def test_multiple_roots_of_the_stanford_data(data: Path) -> None:
+def test_sentences_with_several_roots_in_the_stanford_data_are_counted(data: Path) -> None:
     assert stats(read(data / "stanford/gum5_sd_train.conll.xz")).skipped.counts == {
         "sentences with more than one root (read nevertheless)": 3
     }
@@ -79,11 +79,11 @@ LABELS = {
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_labels(data: Path, name: str) -> None:
+def test_the_counts_of_labels_are_the_known_ones(data: Path, name: str) -> None:
     assert Counter(document.label for document in read(data / name)) == LABELS[name]
 
 
-def test_parses_of_ontogum(data: Path) -> None:
+def test_parses_and_speakers_of_ontogum_are_read(data: Path) -> None:
     sentences = [sentence for document in read(data / "coref/ontogum-dev.v4_gold_conll.xz") for sentence in document.sentences]
     assert sentences[0].parse == "(TOP (NP (NN Introduction)))"
     assert all(sentence.parse and sentence.parse.count("(") == sentence.parse.count(")") for sentence in sentences)

@@ -1,4 +1,4 @@
-"""Kinds and attributes of mentions, and the rules that pick antecedents, one by one."""
+"""Kinds and attributes of mentions, and each rule that picks antecedents."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ def mentions(text: str, names: NameLists | None = None, **options: Any) -> list[
         (Word("grew", xpos="VBD"), False, "nominal"),
         (Word("Ann", xpos="NNP"), True, "nominal"),
         (Word("she", xpos="PRP"), True, "nominal"),
-        (Word("Her"), False, "pronoun"),  # without tags, by the form
+        (Word("Her"), False, "pronoun"),  # without a tag the form decides
         (Word("US"), False, "proper"),
         (Word("I"), False, "pronoun"),
         (Word("Ann"), False, "proper"),
         (Word("developer"), False, "nominal"),
     ],
 )
-def test_kinds(word: Word, coordinated: bool, expected: str) -> None:
+def test_the_tag_form_and_coordination_determine_the_kind(word: Word, coordinated: bool, expected: str) -> None:
     assert kind([word], 0, coordinated) == expected
 
 
 @pytest.mark.parametrize(("form", "expected"), [("I", "proper"), ("it", "nominal")])
 def test_a_pronoun_without_a_tag_is_a_single_word(form: str, expected: str) -> None:
     assert kind([Word("Edward"), Word(form)], 1, False) == expected
-    assert kind([Word("Edward"), Word(form, xpos="PRP")], 1, False) == "pronoun"  # a tag decides whatever the length
+    assert kind([Word("Edward"), Word(form, xpos="PRP")], 1, False) == "pronoun"  # a tag decides at any length
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_pronoun_without_a_tag_is_a_single_word(form: str, expected: str) -> N
         ("US", None),
     ],
 )
-def test_pronouns(form: str, expected: Attributes | None) -> None:
+def test_the_form_determines_the_attributes_of_a_pronoun(form: str, expected: Attributes | None) -> None:
     assert pronoun(form) == expected
 
 
@@ -100,13 +100,13 @@ def test_pronouns(form: str, expected: Attributes | None) -> None:
         ("[1 the/DT dog/NN ]", (SINGULAR, None, THIRD)),
         ("[1 the/DT dogs/NNS ]", (PLURAL, None, THIRD)),
         ("[1 the/DT Alps/NNPS ]", (PLURAL, None, THIRD)),
-        ("[1 the dog ]", (None, None, THIRD)),  # without a tag the number is not known
+        ("[1 the dog ]", (None, None, THIRD)),  # without a tag the number is unknown
         ("[1:organization the/DT firm/NN ]", (None, None, THIRD)),
         ("[1:ORG Shell/NNP ]", (None, None, THIRD)),
         ("[1:person Kim/NNP ]", (SINGULAR, ANIMATE, THIRD)),
         ("[1:PERSON Mr./NNP Kim/NNP ]", (SINGULAR, MASCULINE, THIRD)),
         ("[1 Mrs/NNP Kim/NNP ]", (SINGULAR, FEMININE, THIRD)),
-        ("[1 Queen/NNP Anne/NNP 's/POS speech/NN ]", (SINGULAR, None, THIRD)),  # the title is not that of the speech
+        ("[1 Queen/NNP Anne/NNP 's/POS speech/NN ]", (SINGULAR, None, THIRD)),  # the title belongs to Anne
         ("[1 his/PRP$ mother/NN ]", (SINGULAR, FEMININE, THIRD)),
         ("[1 the/DT boys/NNS ]", (PLURAL, MASCULINE, THIRD)),
         ("[1 his/PRP$ mother/NN 's/POS dog/NN ]", (SINGULAR, None, THIRD)),
@@ -117,12 +117,12 @@ def test_pronouns(form: str, expected: Attributes | None) -> None:
         ("[1 who/WP ]", (SINGULAR, None, THIRD)),
     ],
 )
-def test_attributes(text: str, expected: tuple[frozenset[str] | None, ...]) -> None:
+def test_the_words_determine_the_attributes_of_a_mention(text: str, expected: tuple[frozenset[str] | None, ...]) -> None:
     (found,) = mentions(text)
     assert found.attributes == expected
 
 
-def test_names_given_by_the_user() -> None:
+def test_name_lists_of_the_user_determine_the_gender() -> None:
     names = NameLists(masculine=frozenset({"kim"}), feminine=frozenset({"alex", "kim"}))
     for text, gender in (
         ("[1 Alex/NNP Smith/NNP ]", FEMININE),
@@ -143,11 +143,11 @@ def test_names_given_by_the_user() -> None:
         (Attributes(SINGULAR, FEMININE, THIRD), Attributes(SINGULAR, FEMININE, FIRST), False),
     ],
 )
-def test_attributes_that_can_be_the_same(one: Attributes, other: Attributes, expected: bool) -> None:
+def test_attributes_are_compatible_if_they_do_not_contradict(one: Attributes, other: Attributes, expected: bool) -> None:
     assert compatible(one, other) == compatible(other, one) == expected
 
 
-def test_order_wording_and_singletons() -> None:
+def test_mentions_have_the_right_order_wording_and_head() -> None:
     text = "[1 [2 The/DT Dog/NN ] 's/POS tail/NN ] and/CC [2 it/PRP ]"
     found = mentions(text)
     assert [(one.entity, one.start, one.end, one.wording, one.head_form) for one in found] == [
@@ -159,34 +159,32 @@ def test_order_wording_and_singletons() -> None:
     assert not found[1].precedes(found[0])
     assert [one.entity for one in mentions(text, singletons=False)] == ["2", "2"]
     assert [one.wording for one in mentions(text, strip_determiner=True)] == ["dog", "dog 's tail", "it"]
-    assert mentions("[1 This/DT ]", strip_determiner=True)[0].wording == "this"  # nothing else is left
+    assert mentions("[1 This/DT ]", strip_determiner=True)[0].wording == "this"  # the only word is kept
 
 
-def test_nearest_is_by_head_word_and_the_later_start_of_two() -> None:
-    """Both mentions are headed by the tail; the old tail starts later."""
+def test_nearest_compares_heads_and_prefers_the_later_start() -> None:
+    """The head of both mentions is `tail`; the inner mention starts later."""
     outer, inner, it = mentions("a/DT [1 dog/NN 's/POS [2 old/JJ tail/NN ] ] ,/, [1 it/PRP ]")
     assert (outer.head, inner.head) == (4, 4)
     assert nearest(it, [outer, inner]) is inner
     assert nearest(it, []) is None
 
 
-def test_nearest_counts_from_head_to_head() -> None:
-    """The long mention starts first and its head is farther; a candidate after the mention counts by its distance
-    alike.
-    """
+def test_nearest_measures_the_distance_between_heads() -> None:
+    """The head of the long mention is farther away. A candidate after the mention is compared in the same way."""
     first, second, third = mentions("[1 dog/NN of/IN the/DT man/NN ] [2 her/PRP$ ] and/CC [3 cat/NN ]")
     assert nearest(second, [first, third]) is third
 
 
-def test_head_match() -> None:
+def test_head_match_returns_a_mention_with_the_same_head() -> None:
     dog, cat, other = mentions("[1 The/DT Dog/NN ] [2 a/DT cat/NN ] [1 that/DT dog/NN ]")
     assert head_match(other, [dog, cat]) is dog
     assert head_match(cat, [dog]) is None
     assert head_match(cat, [dog], fallback=True) is dog
 
 
-def test_sieves_in_order() -> None:
-    """An exact match far away beats a head match, that beats agreement, that beats nothing at all."""
+def test_sieves_are_applied_in_order() -> None:
+    """A distant exact match precedes a head match, then agreement, then any other candidate."""
     far, match, fits, clash, mention = mentions(
         "[1 the/DT old/JJ dog/NN ] [2 a/DT dog/NN ] [3 a/DT cat/NN ] [4 they/PRP ] [5 the/DT old/JJ dog/NN ]"
     )
@@ -197,7 +195,7 @@ def test_sieves_in_order() -> None:
     assert sieve(mention, candidates) is None
 
 
-def test_each_sieve() -> None:
+def test_each_sieve_accepts_the_expected_pairs() -> None:
     dog, same, dogs, she = mentions("[1 the/DT dog/NN ] [2 The/DT Dog/NN ] [3 old/JJ dogs/NNS ] [4 she/PRP ]")
     assert list(SIEVES) == [same_wording, same_head, agrees, anything]
     assert [passes(dog, same) for passes in SIEVES] == [True, True, True, True]

@@ -1,6 +1,4 @@
-"""The embedded corpus keeps its promises: it validates, it is large and varied enough, and its README tells the
-truth.
-"""
+"""The embedded corpus is valid, large and varied enough, and its README has the right numbers."""
 
 from __future__ import annotations
 
@@ -36,14 +34,15 @@ def readme() -> str:
 
 
 def meta(name: str) -> list[str]:
+    """The value of a comment in each file of the corpus."""
     return [re.search(rf"^# {name} = (.*)$", file.read_text(encoding="utf-8"), re.M)[1] for file in sorted(SAMPLER.glob("*.conllu"))]  # type: ignore[index]
 
 
-def test_it_validates_without_findings_or_notes() -> None:
+def test_the_sampler_has_no_findings_or_notes() -> None:
     assert [str(finding) for finding in check(["sampler"])] == []
 
 
-def test_documents_genres_sentences_and_words(documents: list[Document]) -> None:
+def test_there_are_enough_documents_genres_sentences_and_words(documents: list[Document]) -> None:
     assert len(documents) >= 16
     assert all(len(list(document.paragraphs())) >= 2 for document in documents)
     assert set(meta("meta::genre")) == GENRES
@@ -55,12 +54,12 @@ def test_documents_genres_sentences_and_words(documents: list[Document]) -> None
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_every_relation_that_papers_study_is_frequent_enough(documents: list[Document], relation: str) -> None:
+def test_every_relation_studied_in_papers_is_frequent_enough(documents: list[Document], relation: str) -> None:
     found = Counter(word.relation for document in documents for word in document.words)
     assert found[relation] >= FLOOR
 
 
-def test_possessors_are_pronouns_and_nouns(documents: list[Document]) -> None:
+def test_there_are_enough_possessive_pronouns_and_nouns(documents: list[Document]) -> None:
     found = Counter(word.upos == "PRON" for document in documents for word in document.words if word.relation == "nmod:poss")
     assert min(found[True], found[False]) >= FLOOR
 
@@ -73,22 +72,20 @@ def test_coreference_is_frequent_and_varied() -> None:
     assert found.sentences_back.share([0, 1]) < 0.85
 
 
-def test_every_document_has_keyphrases_of_its_own_words(documents: list[Document]) -> None:
+def test_every_document_has_keyphrases_that_occur_in_it(documents: list[Document]) -> None:
     for document in documents:
         text = " ".join(sentence.text for sentence in document.sentences)
         assert 3 <= len(document.keyphrases) <= 8, document.id
         assert all(phrase in text for phrase in document.keyphrases), document.id
 
 
-def test_ids_say_where_a_sentence_is_from(documents: list[Document]) -> None:
+def test_a_sentence_id_is_the_document_id_and_a_number(documents: list[Document]) -> None:
     for document in documents:
         assert [sentence.id for sentence in document.sentences] == [f"{document.id}-{n + 1}" for n in range(len(document.sentences))]
 
 
 def test_the_readme_has_the_right_counts(documents: list[Document], readme: str) -> None:
-    """Its table of documents: file, genre, paragraphs, sentences, words, tokens, mentions, mentions in chains,
-    chains.
-    """
+    """Columns: file, genre, paragraphs, sentences, words, tokens, mentions, mentions in chains, chains."""
     files = sorted(SAMPLER.glob("*.conllu"))
     totals = Counter[int]()
     for file, genre, document in zip(files, meta("meta::genre"), documents, strict=True):
@@ -111,22 +108,22 @@ ANNOTATION = ROOT / "docs" / "sampler"
 
 
 def test_the_readme_has_the_right_agreement(readme: str) -> None:
-    """The agreement of the two annotations, which are kept outside of the package."""
+    """The agreement of the two annotations, which are stored outside the package."""
     agreement = compare(read_annotation(str(ANNOTATION / "first")), read_annotation(str(ANNOTATION / "second")))
     for name in ("upos", "xpos", "lemma", "uas", "las", "mentions", "type", "muc", "b_cubed", "ceaf", "conll", "conll_chains"):
         score = agreement[name]
         assert f"| `{name}` | {score.value:.3f} | {score.low:.3f} to {score.high:.3f} |" in readme, (name, score)
 
 
-def test_the_settled_annotation_is_near_both(documents: list[Document]) -> None:
-    settled = read("sampler")
+def test_the_final_annotation_agrees_closely_with_both_annotations(documents: list[Document]) -> None:
+    final = read("sampler")
     for side in ("first", "second"):
-        agreement = compare(settled, read_annotation(str(ANNOTATION / side)))
+        agreement = compare(final, read_annotation(str(ANNOTATION / side)))
         assert agreement["las"].value > 0.95
         assert agreement["conll"].value > 0.9
 
 
-def test_the_page_beside_other_treebanks_is_up_to_date(documents: list[Document]) -> None:
+def test_the_page_that_compares_treebanks_has_the_right_counts(documents: list[Document]) -> None:
     page = (ROOT / "docs" / "sampler.md").read_text(encoding="utf-8")
     counts = Counter(word.relation for document in documents for word in document.words)
     words = sum(counts.values())

@@ -1,4 +1,4 @@
-"""Texts with classes: tables of commas or tabs, and the labels of JSON lines."""
+"""Texts with labels: tables separated by commas or tabs, and JSON lines."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from headscope.errors import CorpusError
 
 Write = Callable[[str, str], Path]
 Shown = list[tuple[str, list[tuple[int, str]], str | None]]
-# As GLUE's files begin: the columns of MNLI are those of its dev_matched.tsv.
+# The columns of MNLI in GLUE, from its dev_matched.tsv.
 MNLI = (
     "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse sentence1 sentence2 label1"
 )
 
 
 def shown(corpus: Corpus) -> Shown:
+    """The id, the sentences with their paragraphs, and the label of each document."""
     return [(one.id, [(sentence.paragraph, sentence.text) for sentence in one.sentences], one.label) for one in corpus]
 
 
-def test_a_table_of_commas(write: Write) -> None:
+def test_a_table_separated_by_commas_is_read(write: Write) -> None:
     corpus = read(write("a.csv", 'id,text,label\nx,"One, two. Three\n\nfour ""five"".",good\n\n,six,\n'))
     assert not corpus.pairs
     assert shown(corpus) == [
@@ -38,18 +39,20 @@ def test_a_table_of_commas(write: Write) -> None:
     ("table", "expected"),
     [
         ('sentence\tlabel\nIt is "good . Not bad\t1\n', [("a.tsv#2", [(0, 'It is "good . Not bad')], "1")]),  # SST-2
-        ("good . Not bad\t1\nbad\t0\n", [("a.tsv#1", [(0, "good . Not bad")], "1"), ("a.tsv#2", [(0, "bad")], "0")]),  # the same, no header
-        ("gj04\t0\t*\tOne. Two\ngj05\t1\t\tThree\n", [("a.tsv#1", [(0, "One. Two")], "0"), ("a.tsv#2", [(0, "Three")], "1")]),  # CoLA
-        ("index\tsentence\n0\tOne\n", [("a.tsv#2", [(0, "One")], None)]),  # tests have no labels
+        # SST-2 without a header
+        ("good . Not bad\t1\nbad\t0\n", [("a.tsv#1", [(0, "good . Not bad")], "1"), ("a.tsv#2", [(0, "bad")], "0")]),
+        # CoLA
+        ("gj04\t0\t*\tOne. Two\ngj05\t1\t\tThree\n", [("a.tsv#1", [(0, "One. Two")], "0"), ("a.tsv#2", [(0, "Three")], "1")]),
+        ("index\tsentence\n0\tOne\n", [("a.tsv#2", [(0, "One")], None)]),  # test data have no labels
     ],
 )
-def test_tables_of_sentences(write: Write, table: str, expected: Shown) -> None:
+def test_tables_of_sentences_are_read(write: Write, table: str, expected: Shown) -> None:
     corpus = read(write("a.tsv", table))
     assert shown(corpus) == expected
     assert not corpus.pairs
 
 
-def test_tables_of_pairs(write: Write) -> None:
+def test_tables_of_pairs_are_read(write: Write) -> None:
     header = "\t".join([*MNLI.split(), "gold_label"])
     rows = "\n".join(
         "\t".join([*"0123", *["( x )"] * 4, *row]) for row in (("A b. C", "D", "neutral", "neutral"), ("E", "F", "neutral", "-"))
@@ -63,13 +66,13 @@ def test_tables_of_pairs(write: Write) -> None:
     corpus = read(write("a.csv", "premise,hypothesis,label\nA b. C,D,1\n"))
     assert corpus.pairs
     assert shown(corpus) == [("a.csv#2", [(0, "A b."), (0, "C"), (1, "D")], "1")]
-    # QNLI: a question and a sentence are a pair, not a sentence.
+    # QNLI: the columns question and sentence form a pair.
     corpus = read(write("b.tsv", "index\tquestion\tsentence\tlabel\n0\tWho?\tShe.\tentailment\n"))
     assert corpus.pairs
     assert shown(corpus) == [("b.tsv#2", [(0, "Who?"), (1, "She.")], "entailment")]
 
 
-def test_gap_is_still_gap(write: Write) -> None:
+def test_the_name_of_a_gap_file_determines_its_format(write: Write) -> None:
     assert read(write("gap-development.tsv", "x")).format == "gap"
 
 
@@ -88,7 +91,7 @@ def test_gap_is_still_gap(write: Write) -> None:
         ("a.tsv", "text\tlabel\tlabel\nx\t1\t0", 1, "the first row names 2 columns 'label'"),
     ],
 )
-def test_bad_headers(write: Write, name: str, table: str, line: int, problem: str) -> None:
+def test_a_faulty_header_is_refused_or_skipped(write: Write, name: str, table: str, line: int, problem: str) -> None:
     path = write(name, table)
     with pytest.raises(CorpusError) as caught:
         list(read(path))
@@ -118,7 +121,7 @@ def test_bad_headers(write: Write, name: str, table: str, line: int, problem: st
         ),
     ],
 )
-def test_bad_rows(write: Write, name: str, row: str, problem: str, kind: str) -> None:
+def test_a_faulty_row_is_refused_or_skipped(write: Write, name: str, row: str, problem: str, kind: str) -> None:
     separator = "," if name == "a.csv" else "\t"
     path = write(name, f"text{separator}label\n\n{row}\ngood{separator}1\n")
     with pytest.raises(CorpusError) as caught:
@@ -130,7 +133,7 @@ def test_bad_rows(write: Write, name: str, row: str, problem: str, kind: str) ->
     assert corpus.skipped.lines() == [f"1 rows skipped: {kind} (first: line 3 of {name})"]
 
 
-def test_an_open_quote_is_named_by_the_line_where_its_row_begins(write: Write) -> None:
+def test_an_open_quote_is_reported_with_the_line_where_its_row_begins(write: Write) -> None:
     path = write("a.csv", 'text,label\nfine,1\n"never closed,1\nmore,0\n')
     with pytest.raises(
         CorpusError, match=r"line 3 of .*a\.csv: this cannot be read as a row \(unexpected end of data\): '\"never closed,1'"
@@ -140,16 +143,16 @@ def test_an_open_quote_is_named_by_the_line_where_its_row_begins(write: Write) -
     assert [document.id for document in corpus] == ["a.csv#2"]
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files cannot be listed here")
-def test_a_file_is_closed_when_its_reader_gives_up(write: Write) -> None:
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
+def test_a_file_is_closed_after_an_error(write: Write) -> None:
     path = write("a.csv", "text,label\none,two,three\n" + "fine,1\n" * 9)
     with pytest.raises(CorpusError) as caught:
         list(read(path))
-    assert caught.value.__traceback__ is not None, "frames are still held"
+    assert caught.value.__traceback__ is not None, "the frames of the reader are still alive"
     assert path not in {link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()}
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf8_are_refused_or_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b'text,label\n"one\n\xff",1\ntwo,0\n')
     with pytest.raises(CorpusError, match=r"line 3 of .*a\.csv: byte 0xff at position 1 is not UTF-8"):
@@ -157,7 +160,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     assert shown(read(path, on_error="skip")) == [("a.csv#4", [(0, "two")], "0")]
 
 
-def test_labels_of_json_lines(write: Write) -> None:
+def test_labels_of_json_lines_are_read(write: Write) -> None:
     entries: list[dict[str, object]] = [
         {"text": "x", "label": "good"},
         {"text": "x", "label": 0},
@@ -179,7 +182,7 @@ def test_labels_of_json_lines(write: Write) -> None:
 
 
 @pytest.mark.parametrize("label", [0.5, ["a"], True, {"a": 1}])
-def test_labels_that_are_none(write: Write, label: object) -> None:
+def test_a_label_that_is_not_a_string_or_whole_number_is_refused(write: Write, label: object) -> None:
     path = write("a.jsonl", json.dumps({"text": "x", "label": label}))
     with pytest.raises(CorpusError, match=r"line 1 of .*: `label` is \w+ .* where a string or a whole number is needed"):
         list(read(path))
@@ -210,6 +213,6 @@ LONG = "x" * 131_073  # one character more than a field may have
         ("a.tsv", f"text\tlabel\n{LONG}\t1\n", r"line 2 of .*: a field has more than 131,072 characters: .*\. Use JSON lines for texts"),
     ],
 )
-def test_a_field_that_is_too_long(write: Write, name: str, text: str, problem: str) -> None:
+def test_a_field_that_is_too_long_is_refused(write: Write, name: str, text: str, problem: str) -> None:
     with pytest.raises(CorpusError, match=problem):
         list(read(write(name, text)))

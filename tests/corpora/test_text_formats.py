@@ -28,17 +28,17 @@ def texts(document: Document) -> list[tuple[int, str]]:
         ("\u00a0", []),
     ],
 )
-def test_sentence_splitter(text: str, sentences: list[str]) -> None:
+def test_a_paragraph_is_split_into_sentences(text: str, sentences: list[str]) -> None:
     assert [sentence.text for sentence in split_paragraph(text, 0)] == sentences
 
 
-def test_text_is_one_document_of_paragraphs(write: Write) -> None:
+def test_a_text_file_is_one_document_of_paragraphs(write: Write) -> None:
     (document,) = read(write("a.txt", "\n\nA line\r\nand more. End\n  \n\nSecond   paragraph."))
     assert document.id == "a.txt"
     assert texts(document) == [(0, "A line and more."), (0, "End"), (1, "Second paragraph.")]
 
 
-def test_lines_are_sentences_and_the_last_document_is_not_lost(write: Write) -> None:
+def test_lines_are_sentences_and_the_last_document_needs_no_blank_line(write: Write) -> None:
     corpus = read(write("a.txt", "One. Two\nthree\n\n\nfour"), format="lines")
     assert [(document.id, texts(document)) for document in corpus] == [
         ("a.txt#1", [(0, "One. Two"), (0, "three")]),
@@ -46,7 +46,7 @@ def test_lines_are_sentences_and_the_last_document_is_not_lost(write: Write) -> 
     ]
 
 
-def test_jsonl_texts(write: Write) -> None:
+def test_texts_in_json_lines_are_read(write: Write) -> None:
     entries = [{"id": 7, "text": "A b. C\n\nD", "keyphrases": ["b", "D"]}, {"text": "x"}, {"id": "7", "text": "y"}]
     corpus = read(write("a.jsonl", "\n\n".join(map(json.dumps, entries))))
     assert not corpus.pairs
@@ -57,7 +57,7 @@ def test_jsonl_texts(write: Write) -> None:
     ]
 
 
-def test_jsonl_pairs(write: Write) -> None:
+def test_pairs_in_json_lines_are_read(write: Write) -> None:
     entries = [{"title": "T", "a": "A b. C\n\nD", "b": "E"}, {"title": "T", "a": "F", "b": "G. H"}]
     corpus = read(write("a.jsonl", "\n".join(map(json.dumps, entries))))
     assert corpus.pairs

@@ -1,4 +1,4 @@
-"""Plain text of any size is read in bounded memory: long files, paragraphs and lines are cut, and it is reported."""
+"""Plain text of any size is read in bounded memory: long files, paragraphs and lines are cut, and cuts are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Write = Callable[[str, str], Path]
 PARAGRAPH = "The cat sat on the mat. It slept.\n\n"  # 33 characters and a blank line
 
 
-def test_the_first_document_comes_after_a_bounded_part_of_the_file(write: Write) -> None:
+def test_the_first_document_needs_only_a_bounded_part_of_the_file(write: Write) -> None:
     path = write("a.txt", PARAGRAPH * 60_000)  # 2.1 million characters
     corpus = read(path)
     first = next(iter(corpus))
@@ -79,7 +79,7 @@ def test_a_text_with_keyphrases_is_not_cut(tmp_path: Path) -> None:
     assert (len(document.sentences), len(document.words)) == (110, 110)
 
 
-def test_sentences_a_line_without_blank_lines_are_cut_too(write: Write) -> None:
+def test_many_lines_without_blank_lines_are_cut(write: Write) -> None:
     documents = read_lines(Source(write("a.txt", "x y\n" * 7 + "\nz\n")), longest=18)
     assert [(document.id, len(document.sentences)) for document in documents] == [("a.txt#1#1", 6), ("a.txt#1#2", 1), ("a.txt#2", 1)]
 
@@ -88,7 +88,7 @@ def pieces(path: Path) -> list[tuple[int, str]]:
     return [(line.number, line.text) for line in lines(path, pieces=True)]
 
 
-def test_a_long_line_comes_in_pieces(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_line_is_read_in_pieces(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_files, "_PIECE", 8)
     path = write("a.txt", "\ufeffab cd efghijklmnop qr\nst\n" + " " * 20 + "\nuv" + " " * 20 + "wx\n" + " " * 9)
     assert pieces(path) == [(1, "ab "), (1, "cd "), (1, "efghijklmnop "), (1, "qr"), (2, "st"), (3, " " * 4), (4, "uv      "), (4, "wx")]
@@ -96,7 +96,7 @@ def test_a_long_line_comes_in_pieces(write: Write, monkeypatch: pytest.MonkeyPat
     assert [(sentence.paragraph, sentence.text) for sentence in document.sentences] == [(0, "ab cd efghijklmnop qr st"), (1, "uv wx")]
 
 
-def test_a_fault_in_a_later_piece_has_its_place_in_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_a_later_piece_names_the_position_in_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_files, "_PIECE", 8)
     path = tmp_path / "a.txt"
     path.write_bytes(b"ab cd ef gh\xff ij\n")
@@ -104,7 +104,7 @@ def test_a_fault_in_a_later_piece_has_its_place_in_the_line(tmp_path: Path, monk
         list(read(path))
 
 
-def test_a_line_without_white_space_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_line_without_white_space_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_files, "_PIECE", 8)
     monkeypatch.setattr(corpus_files, "_LONGEST_WORD", 30)
     assert pieces(write("a.txt", "x" * 30)) == [(1, "x" * 30)]
@@ -126,20 +126,20 @@ def test_no_word_is_lost_wherever_a_text_is_cut(tmp_path: Path, text: str, longe
     assert all(part.id == f"a.txt#{number}" for number, part in enumerate(parts, start=1)) or [part.id for part in parts] == ["a.txt"]
 
 
-def test_equal_words_are_one_object_unless_they_are_long() -> None:
+def test_equal_words_are_one_object_if_they_are_short() -> None:
     first, second, other, *long = plain_words(f"cat cat dog {'x' * 40} {'x' * 40}")
     assert first is second
     assert first is not other
     assert long[0] is not long[1]
 
 
-def test_whether_a_text_is_annotated_needs_no_reading(write: Write) -> None:
+def test_the_layers_of_a_text_are_known_without_reading_it(write: Write) -> None:
     corpus = read(write("a.txt", PARAGRAPH))
     assert corpus.layers({"trees"}) == set()
     assert corpus.share == 0.0
 
 
-def test_meter_of_a_text(write: Write) -> None:
+def test_the_meter_shows_how_much_of_a_text_was_read(write: Write) -> None:
     path = write("a.txt", "Aa\n\n" * 5000)
     meter = Meter([path])
     next(read_text(Source(path, meter=meter), longest=100))

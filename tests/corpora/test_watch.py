@@ -29,15 +29,15 @@ def truncated(path: Path) -> None:
 
 def replaced(path: Path) -> None:
     other = path.with_name("other")
-    other.write_bytes(path.read_bytes().replace(b"Text 3", b"Word 3"))  # as long as before
+    other.write_bytes(path.read_bytes().replace(b"Text 3", b"Word 3"))  # the same size
     times = path.stat()
-    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))  # and as old
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))  # and the same time
     other.replace(path)
 
 
 @pytest.mark.parametrize("change", [appended, truncated, replaced])
 @pytest.mark.parametrize("hashed", [False, True])
-def test_a_change_between_two_documents_is_noticed_before_the_next(file: Path, change, hashed: bool) -> None:  # type: ignore[no-untyped-def]
+def test_a_change_between_documents_is_detected_before_the_next(file: Path, change, hashed: bool) -> None:  # type: ignore[no-untyped-def]
     corpus = read(file)
     if hashed:
         corpus.hash()
@@ -49,7 +49,7 @@ def test_a_change_between_two_documents_is_noticed_before_the_next(file: Path, c
 
 
 @pytest.mark.parametrize("change", [appended, truncated, replaced])
-def test_a_change_between_hashing_and_reading_is_noticed(file: Path, change) -> None:  # type: ignore[no-untyped-def]
+def test_a_change_between_hashing_and_reading_is_detected(file: Path, change) -> None:  # type: ignore[no-untyped-def]
     corpus = read(file)
     corpus.hash()
     change(file)
@@ -57,7 +57,7 @@ def test_a_change_between_hashing_and_reading_is_noticed(file: Path, change) -> 
         list(corpus)
 
 
-def test_a_change_between_reading_and_hashing_is_noticed(file: Path) -> None:
+def test_a_change_between_reading_and_hashing_is_detected(file: Path) -> None:
     corpus = read(file)
     list(corpus)
     appended(file)
@@ -65,7 +65,7 @@ def test_a_change_between_reading_and_hashing_is_noticed(file: Path) -> None:
         corpus.hash()
 
 
-def test_a_file_that_is_gone_is_noticed(file: Path) -> None:
+def test_a_removed_file_is_detected(file: Path) -> None:
     documents = iter(read(file))
     next(documents)
     file.unlink()
@@ -73,7 +73,7 @@ def test_a_file_that_is_gone_is_noticed(file: Path) -> None:
         list(documents)
 
 
-def test_a_file_that_was_only_touched_is_the_same(file: Path) -> None:
+def test_an_identical_copy_of_a_file_is_not_a_change(file: Path) -> None:
     corpus = read(file)
     corpus.hash()
     documents = iter(corpus)
@@ -85,7 +85,7 @@ def test_a_file_that_was_only_touched_is_the_same(file: Path) -> None:
     assert len(list(corpus)) == 4
 
 
-def test_a_folder_that_changes_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_folder_is_detected(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt").write_text(f"A text on cats, called {name}.")
         (tmp_path / f"{name}.key").write_text("cats\n")

@@ -28,13 +28,13 @@ from headscope.corpora.words import word_spans
         ("-a- '", "-|a|-|'"),
     ],
 )
-def test_words(text: str, words: str) -> None:
+def test_a_text_is_split_into_words(text: str, words: str) -> None:
     assert "|".join(text[start:end] for start, end in word_spans(text)) == words
 
 
 @given(st.text())
-def test_every_sign_but_space_is_in_one_word(text: str) -> None:
+def test_every_character_except_white_space_is_in_one_word(text: str) -> None:
     spans = word_spans(text)
     assert all(start < end for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
-    assert {at for start, end in spans for at in range(start, end)} >= {at for at, sign in enumerate(text) if not sign.isspace()}
+    assert {at for start, end in spans for at in range(start, end)} >= {at for at, character in enumerate(text) if not character.isspace()}

@@ -1,8 +1,8 @@
-"""`make check-wheel`: the package as a user installs it. The wheel is built, its content looked at, and the README's
-commands and Python run in a folder elsewhere, in an environment that cannot see the source tree.
+"""`make check-wheel`: test the package as a user installs it. Build the wheel, check its content, and run the commands
+and the Python of the README in another folder, in an environment that cannot see the source tree.
 
-The environment takes the dependencies of the one that runs this, so that none is installed again. A `.pth` file names
-their folder; what that folder's own `.pth` files name, such as the source tree, is not on its path.
+The environment uses the dependencies of the one that runs this script, so that none is installed again: a `.pth` file
+names their folder. The `.pth` files in that folder, which name the source tree, are not read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from helpers.pages import FROM_THE_READER, README, ROOT, commands, python_of
 
 SOURCES = ROOT / "src"
-NO_PART = ("__pycache__", ".mypy_cache")
-# Names that the README takes for granted. As folders and files of the working folder they stand for themselves.
+EXCLUDED = ("__pycache__", ".mypy_cache")
+# Names that the README uses. In the working folder, a folder and a file have these names.
 MODEL, CORPUS = "bert-base-uncased", "en.conllu"
 TYPED = """import headscope as hs
 
@@ -44,7 +44,7 @@ REVEALED = ("headscope.api.results.Run", "str", "headscope.models.model.Model", 
 
 
 def build(folder: Path) -> Path:
-    """The wheel, built from the source tree."""
+    """Build the wheel from the source tree, and return its path."""
     subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -53,11 +53,11 @@ def build(folder: Path) -> Path:
 def package_files() -> set[str]:
     """The files of the package in the source tree, as a wheel names them."""
     files = (path.relative_to(SOURCES) for path in SOURCES.rglob("*") if path.is_file())
-    return {path.as_posix() for path in files if not {*path.parts} & {*NO_PART} and path.suffix not in (".pyc", ".tmp")}
+    return {path.as_posix() for path in files if not {*path.parts} & {*EXCLUDED} and path.suffix not in (".pyc", ".tmp")}
 
 
 def look_at(wheel: Path) -> None:
-    """An error unless the wheel holds all files of the package, nothing else, and a README without relative links."""
+    """Raise an error unless the wheel has exactly the files of the package, and a README without relative links."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         (about,) = (name for name in names if name.endswith(".dist-info/METADATA"))
@@ -76,7 +76,7 @@ def look_at(wheel: Path) -> None:
 
 
 def install(wheel: Path, folder: Path) -> Path:
-    """The `bin` folder of a new environment that has the wheel, and the dependencies of this one."""
+    """Install the wheel into a new environment with the dependencies of this one, and return its `bin` folder."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     pip: list[str | Path] = [
@@ -99,8 +99,8 @@ def install(wheel: Path, folder: Path) -> Path:
 
 
 def environment(bin: Path, home: Path) -> dict[str, str]:
-    """What the commands see: the new environment first, nothing that leads to the source tree, no hub. Each has one
-    thread, since two run at a time.
+    """The environment variables of the commands: the new environment is first on the path, the source tree is not
+    found, and the hub is off. Each command has one thread, since two run at a time.
     """
     hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "MYPYPATH")
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -115,7 +115,7 @@ class Commands:
         self.env = env
 
     def __call__(self, *command: str | Path, shown: str = "", fails: bool = False) -> str:
-        """Run a command, and return what it printed; with `fails` it must end with an error."""
+        """Run a command, and return what it printed; with `fails`, it must end with an error."""
         started = time.perf_counter()
         done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True)
         print(f"{time.perf_counter() - started:6.1f} s  {shown or shlex.join(map(str, command))}", flush=True)
@@ -139,7 +139,7 @@ class Commands:
 
 
 def first_answer(address: str, tries: int = 240) -> bytes:
-    """The page at an address, which is printed a moment before it answers."""
+    """The page at an address. The server prints the address a moment before it answers, so the request is repeated."""
     for left in reversed(range(tries)):
         try:
             with urllib.request.urlopen(address, timeout=60) as page:
@@ -153,7 +153,7 @@ def first_answer(address: str, tries: int = 240) -> bytes:
 
 
 def check_commands(run: Commands, bin: Path) -> None:
-    """Run the commands of the README, in its order, and look at what they write."""
+    """Run the commands of the README in order, and check the files that they write."""
     for command in commands(README, inline=False):
         verb, *rest = shlex.split(command)
         run.serve(str(bin / verb), *rest) if rest[0] == "serve" else run(bin / verb, *rest, shown=command)
@@ -162,26 +162,26 @@ def check_commands(run: Commands, bin: Path) -> None:
 
 
 def check_python(run: Commands, bin: Path) -> None:
-    """Run the Python of the README, and check a script with mypy."""
+    """Run the Python code of the README, and check a script with mypy."""
     for block in python_of(README):
         run(bin / "python", "-c", FROM_THE_READER + block, shown="Python of the README")
     check_types(run, bin / "python")
 
 
 def check_types(run: Commands, python: Path) -> None:
-    """An error unless mypy sees the types of the installed package, and a mistake that they show."""
+    """Raise an error unless mypy finds the types of the installed package, and the wrong attribute in the script."""
     script = run.folder / "typed.py"
     script.write_text(TYPED, encoding="utf-8")
     (run.folder / "mypy.ini").write_text(
         "[mypy]\n[mypy-torch.*,transformers.*,numpy.*,pandas.*,polars.*,matplotlib.*]\nfollow_imports = skip\n", encoding="utf-8"
     )
-    said = run(sys.executable, "-m", "mypy", "--python-executable", python, script.name, shown="mypy typed.py", fails=True)
-    assert re.findall(r'Revealed type is "(?:builtins\.)?([\w.]+)"', said) == [*REVEALED], said
-    assert '"Run" has no attribute "mesures"' in said, said
+    output = run(sys.executable, "-m", "mypy", "--python-executable", python, script.name, shown="mypy typed.py", fails=True)
+    assert re.findall(r'Revealed type is "(?:builtins\.)?([\w.]+)"', output) == [*REVEALED], output
+    assert '"Run" has no attribute "mesures"' in output, output
 
 
 def main() -> None:
-    """Build, install and try the wheel."""
+    """Build, install and test the wheel."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="headscope-wheel-") as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""What the package says of itself: versions, extras, links. `make check-wheel` tries the wheel."""
+"""The metadata of the package: versions, extras and links. `make check-wheel` tests the wheel."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from headscope.cli import version as command
 from helpers.pages import README, ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-NOT_FOR_USERS = {"all", "dev", "docs", "quantised"}  # the last makes every process start seconds later: see pyproject.toml
+NOT_FOR_USERS = {"all", "dev", "docs", "quantised"}  # `quantised` delays the start of every process by seconds: see pyproject.toml
 BASE = "https://github.com/headscope/headscope"
 
 
-def test_version_without_importing_torch() -> None:
+def test_version_is_printed_without_importing_torch() -> None:
     code = "import sys; sys.argv = ['headscope', '--version']\nfrom headscope.cli.main import main\ntry: main()\nfinally: "
     code += "assert not {'torch', 'transformers', 'numpy', 'pyarrow'} & {*sys.modules}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -35,7 +35,7 @@ def test_version_without_importing_torch() -> None:
     assert "__version__" in dir(hs)
 
 
-def test_the_device_is_named_if_torch_and_the_driver_know_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_is_named_only_if_torch_and_the_driver_support_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     (tmp_path / "0000:01:00.0").mkdir()
     (tmp_path / "0000:01:00.0" / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 74\n")
@@ -49,7 +49,7 @@ def test_the_device_is_named_if_torch_and_the_driver_know_one(tmp_path: Path, mo
     assert re.fullmatch(r"cpu \(\d+ processors\)", command.device(tmp_path))
 
 
-def test_whether_torch_is_built_for_a_gpu_is_what_torch_says() -> None:
+def test_built_for_gpu_agrees_with_the_version_of_torch() -> None:
     import torch
 
     assert command._built_for_gpu() == (torch.version.cuda is not None or torch.version.hip is not None)
@@ -85,24 +85,24 @@ def test_links_of_the_packaged_readme_lead_into_the_repository() -> None:
     assert not re.search(r"<(?:img|a)\s", text)
 
 
-def test_only_links_are_changed() -> None:
+def test_the_packaged_readme_differs_only_in_its_links() -> None:
     text = packaged_readme()
     assert re.sub(rf"\({BASE}/(?:raw|blob)/main/", "(", text) == README.read_text(encoding="utf-8")
 
 
-def test_one_address_and_one_version() -> None:
+def test_project_urls_and_citation_have_the_same_address_and_version() -> None:
     assert {url.removeprefix(BASE)[:1] for url in PROJECT["project"]["urls"].values()} == {"", "/"}
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nrepository-code: {BASE}\n" in citation
     assert f"\nversion: {PROJECT['project']['version']}\n" in citation
 
 
-def test_types_are_part_of_the_package() -> None:
+def test_the_package_has_a_py_typed_file() -> None:
     assert (ROOT / "src" / "headscope" / "py.typed").is_file()
 
 
 def wheel(path: Path, names: set[str], readme: str) -> Path:
-    """A wheel whose files are empty, with the README in its metadata."""
+    """Write a wheel of empty files with the README in its metadata, and return its path."""
     urls = "".join(f"Project-URL: {name}, {url}\n" for name, url in PROJECT["project"]["urls"].items())
     with zipfile.ZipFile(path, "w") as archive:
         for name in names:
@@ -111,7 +111,7 @@ def wheel(path: Path, names: set[str], readme: str) -> Path:
     return path
 
 
-def test_a_wheel_that_lacks_something_is_noticed(tmp_path: Path) -> None:
+def test_a_wheel_with_wrong_files_or_relative_links_is_refused(tmp_path: Path) -> None:
     files = package_files()
     look_at(wheel(tmp_path / "good.whl", files, packaged_readme()))
     for names, says in (
@@ -124,5 +124,5 @@ def test_a_wheel_that_lacks_something_is_noticed(tmp_path: Path) -> None:
         look_at(wheel(tmp_path / "bad.whl", files, README.read_text(encoding="utf-8")))
 
 
-def test_the_wheel_is_tried_in_ci() -> None:
+def test_ci_runs_check_wheel() -> None:
     assert "\nmake check-wheel\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

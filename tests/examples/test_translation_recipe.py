@@ -1,4 +1,4 @@
-"""The translation recipe, on a language of ten words that is another's word by word, last word first."""
+"""The translation recipe, on a language of ten words: a sentence is translated word by word, in reverse order."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, o
     folder = tmp_path_factory.mktemp("translation")
     write(folder, "train", sentences(1000, 1))
     write(folder, "test", sentences(50, 2))
-    given = f"--train {folder}/train --test {folder}/test --out {folder}/model --held-out 50 --device cpu"
+    options = f"--train {folder}/train --test {folder}/test --out {folder}/model --held-out 50 --device cpu"
     shape = "--layers 1 --heads 4 --width 64 --inner 64 --vocabulary 330 --dropout 0 --beams 2"
-    return folder, recipe.main(f"{given} {shape} --epochs 20 --batch-tokens 256 --rate 3e-3 --warm-up 50".split())
+    return folder, recipe.main(f"{options} {shape} --epochs 20 --batch-tokens 256 --rate 3e-3 --warm-up 50".split())
 
 
-def test_the_language_is_learnt(trained: tuple[Path, dict[str, object]]) -> None:
+def test_the_trained_model_translates_at_least_45_of_50_sentences(trained: tuple[Path, dict[str, object]]) -> None:
     folder, result = trained
-    said = (folder / "model" / "translations.en").read_text(encoding="utf-8").splitlines()
-    right = sum(text == target for text, (_, target) in zip(said, sentences(50, 2), strict=True))
+    translations = (folder / "model" / "translations.en").read_text(encoding="utf-8").splitlines()
+    right = sum(text == target for text, (_, target) in zip(translations, sentences(50, 2), strict=True))
     assert right >= 45
     assert result == json.loads((folder / "model" / "training.json").read_text(encoding="utf-8"))
     assert str(result["signature"]).startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
@@ -63,7 +63,7 @@ def test_headscope_reads_the_checkpoint(trained: tuple[Path, dict[str, object]])
     ]
 
 
-def test_batches_hold_every_pair_once_within_the_limit() -> None:
+def test_batches_contain_every_pair_once_within_the_limit() -> None:
     chosen = random.Random(3)
     pairs = [([9, number, *[7] * chosen.randint(0, 8)], [8, number, *[6] * chosen.randint(0, 8)]) for number in range(100, 140)]
     for shuffled in (None, random.Random(0)):
@@ -76,7 +76,7 @@ def test_batches_hold_every_pair_once_within_the_limit() -> None:
         assert (seen == sorted(seen, key=lambda pair: max(map(len, pair)))) is (shuffled is None)
 
 
-def test_the_loss_is_that_of_each_token_given_those_before() -> None:
+def test_the_held_out_loss_is_the_mean_over_tokens_given_the_tokens_before() -> None:
     model = recipe.make_model(20, recipe.Settings(layers=1, heads=2, width=8, inner=8)).eval()
     pairs = [([5, 6, 7, recipe.END], [8, 9, recipe.END]), ([5, recipe.END], [10, recipe.END])]
     nats, count = 0.0, 0
@@ -90,7 +90,7 @@ def test_the_loss_is_that_of_each_token_given_those_before() -> None:
     assert recipe.held_out_loss(model, pairs, 100) == pytest.approx(nats / count, rel=1e-5)
 
 
-def test_the_tokenizer_gives_back_what_it_was_given() -> None:
+def test_the_tokenizer_decodes_the_text_that_it_encoded() -> None:
     lines = ["Ein Mädchen läuft.", "A girl, running."]
     tokenizer = recipe.make_tokenizer(lines * 20, 320)
     assert isinstance(tokenizer, PreTrainedTokenizerFast)
@@ -101,7 +101,7 @@ def test_the_tokenizer_gives_back_what_it_was_given() -> None:
         assert tokenizer.decode(ids, skip_special_tokens=True) == line
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_missing_files_and_files_of_different_lengths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"train\.de is not there"):
         recipe.read(f"{tmp_path}/train", "de")
     write(tmp_path, "train", sentences(3, 1))

@@ -1,4 +1,4 @@
-"""What changes under a run: its corpus, its model, its settings; other processes at the same folder; signals."""
+"""Changes during a run: its corpus, model and settings change, other processes use its folder, and signals arrive."""
 
 from __future__ import annotations
 
@@ -26,47 +26,47 @@ LONGER: dict[str, Any] = {**RUN, "limit": 80, "replicates": 20}
 
 
 def texts(path: Path, n: int = 40) -> Path:
-    """A corpus of lines."""
+    """Write a corpus of `n` texts, one per line, and return its path."""
     lines = [json.dumps({"id": f"d{number}", "text": f"The cat number {number} sat on a mat. It slept well."}) for number in range(n)]
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
 def under_resume(place: Path, model: Model) -> Tally:
-    """Everything that a number depends on, changed between a run that was stopped and its resumption."""
+    """Stop a run, change everything that its results depend on, one thing at a time, and try to resume it."""
     tally = Tally("corpus, model, settings, measures or versions changed under `--resume`")
     place.mkdir(parents=True, exist_ok=True)
     corpus = texts(place / "texts.jsonl")
     settings: dict[str, Any] = {"measures": ["entropy"], "shard_tokens": 60, "replicates": 5, "gallery": 0}
     stop_after(2, lambda progress: hs.run(model, corpus, out=place / "run", progress=progress, **settings))
     weights = model.network.encoder.layer[3].attention.self.key.weight
-    kept = corpus.read_bytes()
+    original = corpus.read_bytes()
 
-    def tried(words: str, **changed: Any) -> None:
-        said = refusal(lambda: hs.run(model, corpus, out=place / "run", resume=True, **{**settings, **changed}))
-        tally.add("refused, naming what changed" if said else "not refused", words in str(said), f"{words}: {said}")
+    def check_refused(words: str, **changed: Any) -> None:
+        message = refusal(lambda: hs.run(model, corpus, out=place / "run", resume=True, **{**settings, **changed}))
+        tally.add("refused, naming what changed" if message else "not refused", words in str(message), f"{words}: {message}")
 
-    for changed in (kept[:-20], kept + kept[-80:], kept.replace(b"cat", b"dog")):
+    for changed in (original[:-20], original + original[-80:], original.replace(b"cat", b"dog")):
         corpus.write_bytes(changed)
-        tried("the corpus has changed")
-        corpus.write_bytes(kept)
-    for place_of_weight in ((0, 0), (5, 7), (-1, -1)):
-        before = float(weights[place_of_weight])
-        weights[place_of_weight] = before + 1e-3
+        check_refused("the corpus has changed")
+        corpus.write_bytes(original)
+    for weight_index in ((0, 0), (5, 7), (-1, -1)):
+        before = float(weights[weight_index])
+        weights[weight_index] = before + 1e-3
         model.__dict__.pop("fingerprint", None)
-        tried("the model has changed")
-        weights[place_of_weight] = before
+        check_refused("the model has changed")
+        weights[weight_index] = before
         model.__dict__.pop("fingerprint", None)
-    tried("seed was 0 and is 1", seed=1)
-    tried("max_length was 128 and is 64", max_length=64)
-    tried("limit was None and is 5", limit=5)
-    tried("entropy was", measures={"entropy": {"base": "bits"}})
+    check_refused("seed was 0 and is 1", seed=1)
+    check_refused("max_length was 128 and is 64", max_length=64)
+    check_refused("limit was None and is 5", limit=5)
+    check_refused("entropy was", measures={"entropy": {"base": "bits"}})
     manifest = Folder(place / "run").read_manifest()
     identity = manifest["identity"]
     for package in ("headscope", "torch", "transformers", "numpy"):
         other = {**identity, "versions": {**identity["versions"], package: "0.0"}}
         Folder(place / "run").write_manifest({**manifest, "identity": other})
-        tried(f"{package} was '0.0'")
+        check_refused(f"{package} was '0.0'")
     Folder(place / "run").write_manifest(manifest)
     hs.run(model, corpus, out=place / "run", resume=True, **settings)
     hs.run(model, corpus, out=place / "whole", **settings)
@@ -76,21 +76,21 @@ def under_resume(place: Path, model: Model) -> Tally:
 
 
 def stop_after(shards: int, make: Callable[[Any], Any]) -> None:
-    """Stop a run when it has told so often that it goes on."""
+    """Stop a run at the first report of progress after this many."""
     calls = 0
 
-    def told(*_: object) -> None:
+    def on_progress(*_: object) -> None:
         nonlocal calls
         calls += 1
         if calls > shards:
             raise RunError("stopped")
 
-    said = refusal(lambda: make(told))
-    assert said == "stopped", said
+    message = refusal(lambda: make(on_progress))
+    assert message == "stopped", message
 
 
 def during_the_run(place: Path, model: Model) -> Tally:
-    """A corpus file that changes while it is read."""
+    """Change a corpus file while a run reads it."""
     tally = Tally("corpus file appended to, truncated, rewritten or replaced while it is read, or between hashing and reading")
     place.mkdir(parents=True, exist_ok=True)
     settings: dict[str, Any] = {"measures": ["entropy"], "shard_tokens": 60, "replicates": 5, "gallery": 0}
@@ -111,12 +111,12 @@ def during_the_run(place: Path, model: Model) -> Tally:
     for number, change in enumerate(changes):
         for when in (0, 1, 3):
             corpus = texts(place / f"{number}-{when}.jsonl")
-            kept = corpus.read_bytes()
+            original = corpus.read_bytes()
             out = place / f"run-{number}-{when}"
             named = hs.read(corpus)
             calls = 0
 
-            def told(
+            def on_progress(
                 share: Any, texts: int, tokens: int, change: Callable[[Path], Any] = change, corpus: Path = corpus, when: int = when
             ) -> None:
                 nonlocal calls
@@ -127,21 +127,21 @@ def during_the_run(place: Path, model: Model) -> Tally:
             if when == 0:
                 named.hash()
                 change(corpus)
-            said = refusal(partial(hs.run, model, named, out=out, progress=told, **settings))
-            noticed = "has changed" in str(said)
-            corpus.write_bytes(kept)  # and with the file as it was, nothing of the other one may be left in what was kept
+            message = refusal(partial(hs.run, model, named, out=out, progress=on_progress, **settings))
+            noticed = "has changed" in str(message)
+            corpus.write_bytes(original)  # with the file restored, no stored result may come from the changed file
             how: dict[str, Any] = {"resume": True} if (out / "partial").exists() else {}
             hs.run(model, corpus, out=out, **settings, **how)
             hs.run(model, corpus, out=place / "whole", overwrite=True, **settings)
             differs = different(contents(place / "whole"), contents(out))
             differs = [name for name in differs if name != "run.json"]
-            came = "noticed, nothing of it kept" if noticed else "not noticed"
-            tally.add(came, noticed and not differs, f"{number} {when}: {said} {differs}")
+            outcome = "noticed, nothing of it kept" if noticed else "not noticed"
+            tally.add(outcome, noticed and not differs, f"{number} {when}: {message} {differs}")
     return tally
 
 
 def together(place: Path, engine: str) -> Tally:
-    """Two runs at one folder, and a report of a run that is under way."""
+    """Start a second run in the folder of a running one, and try to open the unfinished results."""
     tally = Tally(f"two runs into one folder at once; show and report meanwhile; engine {engine}")
     place.mkdir(parents=True, exist_ok=True)
     make = a_run(engine, **LONGER)
@@ -158,9 +158,11 @@ def together(place: Path, engine: str) -> Tally:
         text = log.read_text()
         right = code == 2 and ("another run is writing" in text or "other settings" in text)
         tally.add("the second was refused", right, f"{code} {text[-300:]}")
-    said = refusal(lambda: Results.open(out))
-    going = Folder(out).read_manifest()["status"] == "running"
-    tally.add("show and report were told that it is not finished" if going else "it had ended", said is not None or not going, str(said))
+    message = refusal(lambda: Results.open(out))
+    active = Folder(out).read_manifest()["status"] == "running"
+    tally.add(
+        "show and report were told that it is not finished" if active else "it had ended", message is not None or not active, str(message)
+    )
     code = ended(first)
     differs = different(contents(place / "whole"), contents(out))
     tally.add("the first was undisturbed, identical", code == 0 and not differs, f"{code} {differs}")
@@ -168,7 +170,7 @@ def together(place: Path, engine: str) -> Tally:
 
 
 def overwritten_while_read(place: Path, times: int) -> Tally:
-    """A folder that is overwritten again and again with one run and another while its numbers are read and served."""
+    """Overwrite a folder with two runs in turn, again and again, while its results are read and served."""
     from starlette.testclient import TestClient
 
     from headscope.app.create import create_app
@@ -178,7 +180,7 @@ def overwritten_while_read(place: Path, times: int) -> Tally:
     place.mkdir(parents=True, exist_ok=True)
     runs = {seed: place / f"seed-{seed}" for seed in (0, 1)}
     settings = {**RUN, "limit": 8, "gallery": 2}
-    for seed, out in runs.items():  # each in a process of its own: one that has computed must not be forked any more
+    for seed, out in runs.items():  # each in a separate process: a process that has computed must not be forked
         assert ended(child(partial(hs.run, "mini", "sampler", out=out, seed=seed, **settings))) == 0
     expected = {hs.open_run(out).signature: Results.open(out)["entropy"].to_text("json") for out in runs.values()}
     out = place / "both"
@@ -207,8 +209,8 @@ def overwritten_while_read(place: Path, times: int) -> Tally:
             else:
                 answer = served.get("/api/runs/run/tables/entropy")
                 right = answer.status_code == 409 or answer.text in expected.values()
-                came = "refused: it is being written" if answer.status_code != 200 else "one run or the other, whole"
-                tally.add(came, right, f"{answer.status_code} {answer.text[:200]}")
+                outcome = "refused: it is being written" if answer.status_code != 200 else "one run or the other, whole"
+                tally.add(outcome, right, f"{answer.status_code} {answer.text[:200]}")
             time.sleep(0.03)
     finally:
         stop.touch()
@@ -224,16 +226,16 @@ def signals(
     groups: tuple[bool, ...] = (False, True),
     limit: int = 60,
 ) -> Tally:
-    """Ctrl-C, kill, a closing terminal and SIGQUIT, in the middle of a run."""
+    """Send SIGINT (Ctrl-C), SIGTERM (`kill`), SIGHUP (a closed terminal) and SIGQUIT in the middle of a run."""
     tally = Tally(f"{', '.join(number.name for number in numbers)}, to the process or to all of its group; engine {engine}")
     place.mkdir(parents=True, exist_ok=True)
-    assert ended(child(partial(commanded, place / "whole", engine, limit))) == 0
+    assert ended(child(partial(run_command, place / "whole", engine, limit))) == 0
     whole = contents(place / "whole")
     for number in numbers:
         for group in groups:
             out = place / f"{number.name}-{group}"
             log = place / f"{number.name}-{group}.log"
-            pid = child(partial(commanded, out, engine, limit), log)
+            pid = child(partial(run_command, out, engine, limit), log)
             deadline = time.monotonic() + 120
             while not list(out.glob("partial/*-*")) and time.monotonic() < deadline:
                 time.sleep(0.005)
@@ -241,18 +243,18 @@ def signals(
             code = ended(pid)
             text = log.read_text()
             right = code == 128 + number and "--resume continues" in text and "Traceback" not in text and not orphans(pid)
-            came = f"exit {128 + number}, says how to go on, no process left"
+            outcome = f"exit {128 + number}, says how to go on, no process left"
             if right:
-                code = ended(child(partial(commanded, out, engine, limit, "--resume"), log))
+                code = ended(child(partial(run_command, out, engine, limit, "--resume"), log))
                 differs = different(whole, contents(out))
-                right, came = code == 0 and not differs, f"{came}; resumed, identical"
+                right, outcome = code == 0 and not differs, f"{outcome}; resumed, identical"
                 text = f"{code} {differs}"
-            tally.add(came, right, f"{number.name} {'to the group' if group else 'to the process'}: {code} {text[-500:]}")
+            tally.add(outcome, right, f"{number.name} {'to the group' if group else 'to the process'}: {code} {text[-500:]}")
     return tally
 
 
-def commanded(out: Path, engine: str, limit: int, *more: str) -> None:
-    """A run as the terminal starts it."""
+def run_command(out: Path, engine: str, limit: int, *more: str) -> None:
+    """Call `headscope run` in this process, as a terminal starts it."""
     from headscope.cli.main import main
 
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""kill -9: at random moments, and at every file that is written."""
+"""`kill -9` at random moments, and while files are written."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ Make = Callable[..., Any]
 
 
 def a_run(engine: str, **settings: Any) -> Make:
-    """A run of some shards, which takes a few seconds."""
+    """A function that makes a run of a few shards, in a few seconds."""
     return lambda out, **how: hs.run("mini", "sampler", out=out, engine=engine, **{**RUN, **settings, **how})
 
 
 def a_study(name: str) -> Make:
-    """A small study."""
+    """A function that makes a small study."""
     make, settings = STUDIES[name]
     return lambda out, **how: make("mini", "sampler", out=out, replicates=5, **settings, **how)
 
 
-def undisturbed(make: Make, out: Path) -> float:
-    """Make it without any trouble; how many seconds it takes."""
+def seconds_without_kill(make: Make, out: Path) -> float:
+    """Make the results without a kill, and return the seconds that it takes."""
     started = time.monotonic()
     assert ended(child(lambda: make(out), out.with_suffix(".log"))) == 0, out.with_suffix(".log").read_text()
     return time.monotonic() - started
 
 
 def gone_on(make: Make, out: Path) -> str:
-    """Go on as a folder asks for: with the same command, or with --resume. Which it was."""
+    """Complete the work in a folder with the same command, or with `--resume` if the error names it. Return which."""
 
     def work() -> str:
         try:
@@ -67,7 +67,7 @@ def gone_on(make: Make, out: Path) -> str:
 
 
 def stage(out: Path) -> str:
-    """How far a process that was killed had come."""
+    """The stage at which a process was killed, from the files that it left."""
     manifest = manifest_of(out)
     parts = list(out.glob("partial/*-*.safetensors"))
     if manifest.get("status") == "complete":
@@ -75,28 +75,28 @@ def stage(out: Path) -> str:
     return "while finishing" if list(out.glob("tables/*")) else f"{'between shards' if parts else 'before the first shard'}"
 
 
-def by_the_clock(what: str, make: Make, place: Path, n: int, seed: int, onward: Make | None = None) -> Tally:
-    """Kill at `n` moments spread over the life of a process."""
+def by_the_clock(what: str, make: Make, place: Path, n: int, seed: int, resume_with: Make | None = None) -> Tally:
+    """Kill a process at `n` moments spread over its run time."""
     tally = Tally(what)
     place.mkdir(parents=True)
-    lasts = undisturbed(make, place / "whole")
+    duration = seconds_without_kill(make, place / "whole")
     whole = contents(place / "whole")
-    for number, moment in enumerate(moments(seed, n, lasts)):
+    for number, moment in enumerate(moments(seed, n, duration)):
         out = place / f"{number}"
         pid = child(partial(make, out))
         time.sleep(moment)
-        os.kill(pid, signal.SIGKILL)  # which is no error for one that has ended, and was not waited for
+        os.kill(pid, signal.SIGKILL)  # no error if it has ended: it was not waited for
         code = ended(pid)
         if orphans(pid):
-            tally.add("workers outlived it", False, f"{moment:.2f} s of {lasts:.2f}")
+            tally.add("workers outlived it", False, f"{moment:.2f} s of {duration:.2f}")
             continue
-        judge(tally, out, whole, onward or make, f"killed at {moment:.2f} of {lasts:.2f} s", stage(out) if code else "it had ended")
+        judge(tally, out, whole, resume_with or make, f"killed at {moment:.2f} of {duration:.2f} s", stage(out) if code else "it had ended")
         shutil.rmtree(out, ignore_errors=True)
     return tally
 
 
 def judge(tally: Tally, out: Path, whole: dict[str, Any], make: Make, about: str, where: str) -> None:
-    """Whether what was killed has left nothing half-written and comes out as if nothing had happened."""
+    """Check that a killed process left no incomplete file, and that its completed results equal those of `whole`."""
     if wrong := half_written(out):
         tally.add("half-written", False, f"{about}: {wrong}")
         return
@@ -110,14 +110,14 @@ def judge(tally: Tally, out: Path, whole: dict[str, Any], make: Make, about: str
     tally.stages[f"{where}: {how}"] += 1
 
 
-def by_the_file(what: str, make: Make, place: Path, n: int, seed: int, onward: Make | None = None) -> Tally:
-    """Kill at files that are being written, half-way, before they have their name, and just after."""
+def by_the_file(what: str, make: Make, place: Path, n: int, seed: int, resume_with: Make | None = None) -> Tally:
+    """Kill a process while it writes a file: half-way, before the file has its final name, and just after."""
     tally = Tally(what)
     place.mkdir(parents=True)
     count = writes(make, place / "whole")
     whole = contents(place / "whole")
-    every = [(number, how) for number in range(1, count + 1) for how in ("written", "synced", "named")]
-    for number, how in sorted(random.Random(seed).sample(every, min(n, len(every)))):
+    kills_to_try = [(number, how) for number in range(1, count + 1) for how in ("written", "synced", "named")]
+    for number, how in sorted(random.Random(seed).sample(kills_to_try, min(n, len(kills_to_try)))):
         out = place / f"{number}-{how}"
 
         def work(out: Path = out, number: int = number, how: str = how) -> None:
@@ -130,13 +130,13 @@ def by_the_file(what: str, make: Make, place: Path, n: int, seed: int, onward: M
         if orphans(pid):
             tally.add("workers outlived it", False, f"file {number} {how}")
             continue
-        judge(tally, out, whole, onward or make, f"killed when file {number} of {count} was {how}", stage(out))
+        judge(tally, out, whole, resume_with or make, f"killed when file {number} of {count} was {how}", stage(out))
         shutil.rmtree(out, ignore_errors=True)
     return tally
 
 
 def writes(make: Make, out: Path) -> int:
-    """Make it without any trouble; how many files are written."""
+    """Make the results without a kill, and return the number of files that are written."""
 
     def work() -> int:
         counted = 0
@@ -155,19 +155,19 @@ def writes(make: Make, out: Path) -> int:
 
 
 def table_of_labels(path: Path) -> Path:
-    """A corpus to train on."""
+    """Write a table of labelled texts to train on, and return its path."""
     rows = [f"{'good' if number % 2 else 'bad'} film number {number}\t{'up' if number % 2 else 'down'}" for number in range(24)]
     path.write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     return path
 
 
 def trained(corpus: Path, seed: int = 0) -> Make:
-    """Training of a model, short."""
+    """A function that trains a model for a short time."""
     return lambda out, **how: hs.train(corpus, out, epochs=1, batch=8, max_length=16, checks=1, seed=seed, **how)
 
 
 def pruned(out: Path, **how: Any) -> None:
-    """A model without some of its heads."""
+    """Save the embedded model without its first 30 heads."""
     from headscope.models.prune import prune, save
 
     model = hs.load("mini", head=True)
@@ -175,7 +175,7 @@ def pruned(out: Path, **how: Any) -> None:
 
 
 def loads(out: Path) -> bool:
-    """Whether a folder is taken for a model."""
+    """Whether a model can be loaded from a folder."""
 
     def work() -> bool:
         try:
@@ -187,26 +187,26 @@ def loads(out: Path) -> bool:
     return bool(apart(work))
 
 
-def models(what: str, make: Make, place: Path, n: int, seed: int, over: Make | None = None) -> Tally:
-    """Kill what writes a model: at moments, and at files of it. Where it writes over another, that may stay or be
-    gone.
+def models(what: str, make: Make, place: Path, n: int, seed: int, make_existing: Make | None = None) -> Tally:
+    """Kill a process that writes a model, at random moments and at file operations. If it overwrites an existing model,
+    the old one may remain or be removed, but a mixture must not load.
     """
     tally = Tally(what)
     place.mkdir(parents=True)
-    lasts = undisturbed(make, place / "whole")
+    duration = seconds_without_kill(make, place / "whole")
     whole = contents(place / "whole")
     before: dict[str, Any] = {}
-    if over is not None:
-        undisturbed(over, place / "before")
+    if make_existing is not None:
+        seconds_without_kill(make_existing, place / "before")
         before = contents(place / "before")
-    how: dict[str, Any] = {"overwrite": True} if over is not None else {}
-    kills: list[tuple[str, Any]] = [("moment", moment) for moment in moments(seed, n, lasts)]
+    how: dict[str, Any] = {"overwrite": True} if make_existing is not None else {}
+    kills: list[tuple[str, Any]] = [("moment", moment) for moment in moments(seed, n, duration)]
     kills += [("moved", number) for number in range(1, n + 1)]
     for number, (kind, when) in enumerate(kills):
         out = place / f"{number}"
-        if over is not None:
+        if make_existing is not None:
             shutil.copytree(place / "before", out)
-        pid = child(partial(_dying, make, out, kind, when, how))
+        pid = child(partial(_die_at, make, out, kind, when, how))
         if kind == "moment":
             time.sleep(when)
             if alive(pid):
@@ -217,16 +217,16 @@ def models(what: str, make: Make, place: Path, n: int, seed: int, over: Make | N
             tally.add("a mixture loads", False, f"{kind} {when}: {different(whole, now)}")
             continue
         known = [("nothing there", {}), ("the new one, whole", whole), ("the old one, whole", before)]
-        came = next((name for name, found in known if found == now), "nothing that loads")
-        again = apart(partial(_again, make, out, how))
+        outcome = next((name for name, found in known if found == now), "nothing that loads")
+        answer = apart(partial(_make_again, make, out, how))
         same = contents(out) == whole
-        made = came if again == "refused" else f"{came}; the same command makes it"
+        made = outcome if answer == "refused" else f"{outcome}; the same command makes it"
         tally.add(made if same else "not the same", same, f"{kind} {when}")
         shutil.rmtree(out, ignore_errors=True)
     return tally
 
 
-def _again(make: Make, out: Path, how: dict[str, Any]) -> str:
+def _make_again(make: Make, out: Path, how: dict[str, Any]) -> str:
     try:
         make(out, **how)
     except HeadscopeError as error:
@@ -236,8 +236,8 @@ def _again(make: Make, out: Path, how: dict[str, Any]) -> str:
     return "made"
 
 
-def _dying(make: Make, out: Path, kind: str, when: Any, how: dict[str, Any]) -> None:
-    """Make it, and die when so many files have been written to, synced or moved."""
+def _die_at(make: Make, out: Path, kind: str, when: Any, how: dict[str, Any]) -> None:
+    """Make the results, and kill this process at operation `when` among syncs, moves and removals of files."""
     if kind == "moment":
         make(out, **how)
         return

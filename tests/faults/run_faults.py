@@ -1,4 +1,4 @@
-"""`make faults`: try everything that may go wrong, much longer than the tests do, and print a table of what happened.
+"""`make faults`: try many more faults than the tests do, and print a table of the outcomes.
 
 python tests/faults/run_faults.py [--quick] [--only WORD] [--kills 25] [--seed 0]
 """
@@ -36,13 +36,13 @@ Trial = tuple[str, Callable[[], Tally]]
 
 
 def killed(place: Path, n: int, seed: int) -> Iterator[Trial]:
-    """kill -9."""
+    """Trials of `kill -9`."""
     few = max(3, n // 4)
-    here = kills.a_run("local")  # which goes on with what any engine has begun
+    local_run = kills.a_run("local")  # it resumes what any engine has started
     for engine in ("local", "processes"):
         what = f"`run --engine {engine}` killed, moments spread over its run time"
-        yield _trial(what, kills.by_the_clock, kills.a_run(engine), place, n, seed, here)
-    yield _trial("`run` killed while it wrote a file", kills.by_the_file, here, place, n, seed)
+        yield _trial(what, kills.by_the_clock, kills.a_run(engine), place, n, seed, local_run)
+    yield _trial("`run` killed while it wrote a file", kills.by_the_file, local_run, place, n, seed)
     several = "`run --engine processes` killed while it wrote a file"
     yield _trial(several, kills.by_the_file, kills.a_run("processes", limit=10), place, n, seed, kills.a_run("local", limit=10))
     for study in kills.STUDIES:
@@ -60,12 +60,12 @@ def _trial(what: str, trial: Callable[..., Tally], make: kills.Make, place: Path
 
 
 def filled(place: Path) -> Iterator[Trial]:
-    """Disks without room, and folders that cannot be used."""
+    """Trials of full disks."""
     whole, other = place / "filled-run", place / "filled-other"
     shares = (0.005, 0.01, 0.02, 0.04, 0.1, 0.3, 0.6, 0.95)
     pair = [str(whole), str(other)]
 
-    def made() -> None:
+    def make_once() -> None:
         if not whole.exists():
             trials.apart(lambda: kills.a_run("local")(whole) and None)
             trials.apart(lambda: kills.a_run("local")(other, seed=1) and None)
@@ -77,7 +77,7 @@ def filled(place: Path) -> Iterator[Trial]:
 
     def file(what: str, name: str, *arguments: str) -> Trial:
         def work() -> Tally:
-            made()
+            make_once()
             return disks.full_file(what, lambda path: disks.command(*arguments, "-o", str(path)), name, place / "small", (4096, 8192))
 
         return what, work
@@ -103,26 +103,26 @@ def filled(place: Path) -> Iterator[Trial]:
 
 
 def others(place: Path, n: int, seed: int) -> Iterator[Trial]:
-    """Damage, changes, company and signals."""
+    """Trials of unusable folders, damaged files, changed inputs, concurrent runs, signals and changed surroundings."""
     name = "unusable folders"
     yield name, lambda: disks.unusable(place / "unusable", trials.can_mount())
     yield "vanishing folders", lambda: disks.vanishing(place / "vanishing")
     whole, begun = place / "damaged-whole", place / "damaged-begun"
 
-    def made() -> None:
+    def make_once() -> None:
         if not whole.exists():
             hs.run("mini", "sampler", out=whole, **kills.RUN)
-            changes.stop_after(3, lambda told: hs.run("mini", "sampler", out=begun, progress=told, **kills.RUN))
+            changes.stop_after(3, lambda progress: hs.run("mini", "sampler", out=begun, progress=progress, **kills.RUN))
 
     def finished() -> Tally:
-        made()
+        make_once()
         names = ["run.json", "states.safetensors", "gallery.safetensors"]
         names += [f"tables/{path.name}" for path in sorted((whole / "tables").iterdir())]
         what = "tables, states, gallery or `run.json` of a finished run cut short, emptied, or one bit flipped"
         return damage.of_finished(what, whole, names, 20 * n, seed, place / "damaged")
 
     def parts() -> Tally:
-        made()
+        make_once()
         what = "parts or `run.json` of an unfinished run cut short, emptied, or one bit flipped, then `--resume`"
         return damage.of_parts(what, hs.load("mini"), begun, whole, kills.RUN, 2 * n, seed, place / "damaged")
 
@@ -143,13 +143,13 @@ def others(place: Path, n: int, seed: int) -> Iterator[Trial]:
 
 
 def quick(place: Path, seed: int) -> Iterator[Trial]:
-    """A few trials of those that need a process of their own: the part that is run with the tests."""
+    """A few trials that need a separate process. The tests run them."""
     yield _trial("`run` killed while it wrote a file", kills.by_the_file, kills.a_run("local", limit=8, gallery=2), place, 2, seed)
     yield "SIGTERM", lambda: changes.signals(place / "signals", "local", (signal.SIGTERM,), (False,), limit=30)
 
 
 def every(place: Path, n: int, seed: int) -> Iterator[Trial]:
-    """All trials, by name."""
+    """All trials, each with its name."""
     yield from killed(place, n, seed)
     if trials.can_mount():
         yield from filled(place)
@@ -163,7 +163,7 @@ def _plain(trial: Callable[[], Tally]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Try all, and end with 1 if anything came out wrong."""
+    """Run the trials, and exit with 1 if any outcome is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="trials whose name holds this")
     parser.add_argument("--quick", action="store_true", help="a few trials, in seconds")
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    hs.load("mini", head=True)  # so that what is started from here need not import it all again
+    hs.load("mini", head=True)  # child processes then need not import everything again
     place = Path(tempfile.mkdtemp(prefix="headscope-faults-"))
     wrong = 0
     print("| test | repetitions | outcome |\n|---|--:|---|", flush=True)
@@ -182,8 +182,8 @@ def main() -> None:
                 tally = Tally.again(trials.apart(partial(_plain, trial)))
                 wrong += len(tally.wrong)
                 print(tally.line(), flush=True)
-                took = f"  {name}: {time.monotonic() - started:.0f} s; {dict(tally.stages)}"
-                print(took, *tally.wrong, sep="\n  ", file=sys.stderr, flush=True)
+                timing = f"  {name}: {time.monotonic() - started:.0f} s; {dict(tally.stages)}"
+                print(timing, *tally.wrong, sep="\n  ", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     sys.exit(1 if wrong else 0)

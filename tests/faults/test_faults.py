@@ -1,4 +1,4 @@
-"""Faults that are quickly tried. `make faults` tries many more, for much longer: tests/faults/run_faults.py."""
+"""Faults that are quick to try. `make faults` tries many more, for much longer: tests/faults/run_faults.py."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ SMALL: dict[str, Any] = {**RUN, "measures": ["entropy"], "limit": 12, "gallery":
 
 
 @pytest.fixture(scope="module")
-def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_run(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("faults") / "whole"
     hs.run(mini, "sampler", out=out, **SMALL)
     return out
 
 
-def right(tally: Tally, tries: int) -> None:
+def check_tally(tally: Tally, tries: int) -> None:
     assert tally.wrong == []
     assert tally.tries == tries
 
 
-def test_killed_while_it_writes_and_told_to_end(tmp_path: Path) -> None:
-    """In a process that has not computed anything yet: one that has cannot be forked."""
+def test_runs_killed_while_writing_or_by_sigterm_resume_to_identical_results(tmp_path: Path) -> None:
+    """The trials start in a new process, because a process that has computed cannot be forked."""
     script = Path(__file__).with_name("run_faults.py")
     found = subprocess.run([sys.executable, str(script), "--quick"], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr
@@ -49,33 +49,35 @@ def test_killed_while_it_writes_and_told_to_end(tmp_path: Path) -> None:
     assert "exit 143, says how to go on, no process left; resumed, identical" in found.stdout
 
 
-def test_damaged_results_are_never_read_as_others(whole: Path, tmp_path: Path) -> None:
+def test_damaged_results_are_refused_or_read_unchanged(finished_run: Path, tmp_path: Path) -> None:
     names = ["run.json", "states.safetensors", "gallery.safetensors", "tables/entropy.parquet"]
-    right(damage.of_finished("", whole, names, 40, 1, tmp_path), 40)
+    check_tally(damage.of_finished("", finished_run, names, 40, 1, tmp_path), 40)
 
 
-def test_damaged_parts_are_never_gone_on_with(mini: Model, whole: Path, tmp_path: Path) -> None:
+def test_damaged_parts_are_refused_on_resume(mini: Model, finished_run: Path, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
-    changes.stop_after(2, lambda told: hs.run(mini, "sampler", out=begun, progress=told, **SMALL))
-    tally = damage.of_parts("", mini, begun, whole, SMALL, 6, 1, tmp_path)
-    right(tally, 6)
+    changes.stop_after(2, lambda progress: hs.run(mini, "sampler", out=begun, progress=progress, **SMALL))
+    tally = damage.of_parts("", mini, begun, finished_run, SMALL, 6, 1, tmp_path)
+    check_tally(tally, 6)
     assert tally.came == {"refused, with the remedy": 6}
 
 
-def test_what_changed_under_resume_is_named(tmp_path: Path) -> None:
-    right(changes.under_resume(tmp_path, hs.load()), 15)
+def test_resume_refuses_changed_inputs_and_names_them(tmp_path: Path) -> None:
+    check_tally(changes.under_resume(tmp_path, hs.load()), 15)
 
 
-def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
-    right(disks.unusable(tmp_path / "unusable", mounts=False), 5)
+def test_unusable_output_folders_are_refused(tmp_path: Path) -> None:
+    check_tally(disks.unusable(tmp_path / "unusable", mounts=False), 5)
 
 
-def test_a_folder_that_vanishes_is_not_made_again(tmp_path: Path) -> None:
-    right(disks.vanishing(tmp_path), 2)
+def test_an_output_folder_that_disappears_is_not_created_again(tmp_path: Path) -> None:
+    check_tally(disks.vanishing(tmp_path), 2)
 
 
 @pytest.mark.parametrize("number", [1, 3, 6])
-def test_a_disk_that_is_full_at_some_file(mini: Model, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_run_on_a_full_disk_is_refused_and_can_be_resumed(
+    mini: Model, finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     count, fsync = 0, os.fsync
 
     def full(file: int) -> None:
@@ -94,21 +96,21 @@ def test_a_disk_that_is_full_at_some_file(mini: Model, whole: Path, tmp_path: Pa
     assert half_written(out) == []
     assert not list(out.rglob("*.tmp"))
     hs.run(mini, "sampler", out=out, resume=True, **SMALL)
-    assert different(contents(whole), contents(out)) == []
+    assert different(contents(finished_run), contents(out)) == []
 
 
-def test_a_run_that_was_killed_while_it_replaced_another_is_not_stuck(mini: Model, whole: Path, tmp_path: Path) -> None:
-    """`--overwrite` removes the old files first; whatever is left then is known to be a run's."""
+def test_a_run_interrupted_while_overwriting_another_can_be_resumed(mini: Model, finished_run: Path, tmp_path: Path) -> None:
+    """`--overwrite` marks the old run as cleared before it removes the first file."""
     out = tmp_path / "run"
     hs.run(mini, "sampler", out=out, **{**SMALL, "seed": 1})
     with pytest.MonkeyPatch.context() as patch:
         removed: list[Path] = []
 
-        def dying(self: Path, missing_ok: bool = False) -> None:
+        def interrupted_unlink(self: Path, missing_ok: bool = False) -> None:
             removed.append(self)
             raise KeyboardInterrupt
 
-        patch.setattr(Path, "unlink", dying)
+        patch.setattr(Path, "unlink", interrupted_unlink)
         with pytest.raises(KeyboardInterrupt):
             hs.run(mini, "sampler", out=out, overwrite=True, **SMALL)
     assert removed
@@ -116,21 +118,21 @@ def test_a_run_that_was_killed_while_it_replaced_another_is_not_stuck(mini: Mode
     with pytest.raises(RunError, match="not finished"):
         hs.open_run(out)
     hs.run(mini, "sampler", out=out, resume=True, **SMALL)
-    assert different(contents(whole), contents(out)) == []
+    assert different(contents(finished_run), contents(out)) == []
 
 
-def test_a_gallery_without_its_line_in_the_manifest_is_made_again(mini: Model, whole: Path, tmp_path: Path) -> None:
-    """As a kill between the two leaves it."""
+def test_a_gallery_missing_from_the_manifest_is_made_again(mini: Model, finished_run: Path, tmp_path: Path) -> None:
+    """A kill after the gallery is written and before the manifest names it leaves this state."""
     out = tmp_path / "run"
     hs.run(mini, "sampler", out=out, **SMALL)
     manifest = Folder(out).read_manifest()
     files = {name: sum for name, sum in manifest["files"].items() if "gallery" not in name}
     Folder(out).write_manifest({**{name: value for name, value in manifest.items() if name != "gallery"}, "files": files})
     hs.run(mini, "sampler", out=out, resume=True, **SMALL)
-    assert different(contents(whole), contents(out)) == []
+    assert different(contents(finished_run), contents(out)) == []
 
 
-def test_a_model_folder_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_a_model_folder_is_complete_or_cannot_be_loaded(tmp_path: Path) -> None:
     out = tmp_path / "model"
     with pytest.raises(ModelError, match="No space left"), written_whole(out) as place:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), (place / "config.json").write_text("{}"))
@@ -143,15 +145,15 @@ def test_a_model_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     replace = Path.replace
     with pytest.MonkeyPatch.context() as patch:
 
-        def noted(self: Path, target: Path) -> Path:
+        def noted_replace(self: Path, target: Path) -> Path:
             moved.append(f"{self.name} {(out / 'config.json').exists()}")
             return replace(self, target)
 
-        patch.setattr(Path, "replace", noted)
+        patch.setattr(Path, "replace", noted_replace)
         with written_whole(out) as place:
             for name in ("config.json", "model.safetensors"):
                 (place / name).write_text("new")
-    assert moved == ["model.safetensors False", "config.json False"], "without a configuration while its files are replaced"
+    assert moved == ["model.safetensors False", "config.json False"], "the folder has no configuration while its files are replaced"
     assert {path.name: path.read_text() for path in out.iterdir()} == {
         "config.json": "new",
         "model.safetensors": "new",
@@ -159,7 +161,7 @@ def test_a_model_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     }
 
 
-def test_what_a_killed_process_left_beside_a_model_is_removed(tmp_path: Path) -> None:
+def test_temporary_model_folders_of_ended_processes_are_removed(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     (tmp_path / f".model.{process.pid}.tmp").mkdir()
@@ -169,27 +171,27 @@ def test_what_a_killed_process_left_beside_a_model_is_removed(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == [f".model.{os.getppid()}.tmp", "model"]
 
 
-def test_a_model_that_will_not_fit_is_refused_first(tmp_path: Path) -> None:
+def test_require_room_refuses_a_model_larger_than_the_free_space(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="MiB left"):
         require_room(tmp_path / "a" / "b", 2**60)
     require_room(tmp_path / "a" / "b", 1)
 
 
-def told_to_end(number: int) -> None:
+def send_signal_and_wait(number: int) -> None:
     os.kill(os.getpid(), number)
     signal.pause()
 
 
-def as_typer(number: int) -> None:
+def exit_as_typer_does(number: int) -> None:
     try:
-        told_to_end(number)
+        send_signal_and_wait(number)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    """No signal is ignored, as one is under nohup; afterwards the handlers are as they were."""
+    """Set all handlers to the default (under nohup, SIGHUP is ignored), and restore them afterwards."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in ORDERLY}
     yield
     for number, handler in before.items():
@@ -197,18 +199,18 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", ORDERLY)
-def test_signals_are_an_exception_once(number: signal.Signals, handlers: None) -> None:
+def test_a_signal_raises_an_exception_and_restores_the_default_handlers(number: signal.Signals, handlers: None) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(Ended) as caught, orderly():
-        told_to_end(number)
+        send_signal_and_wait(number)
     assert exit_code(caught.value) == 128 + number
-    assert [signal.getsignal(each) for each in ORDERLY] == [signal.SIG_DFL] * 4, "a second one ends the process"
+    assert [signal.getsignal(each) for each in ORDERLY] == [signal.SIG_DFL] * 4, "a second signal ends the process"
     with pytest.raises(SystemExit) as ended, orderly():
-        as_typer(number)
+        exit_as_typer_does(number)
     assert ended.value.code == 128 + number
 
 
-def test_handlers_are_restored_where_no_signal_came(handlers: None) -> None:
+def test_handlers_are_restored_if_no_signal_arrives(handlers: None) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     before = [signal.getsignal(number) for number in ORDERLY]
     with orderly():
@@ -217,8 +219,8 @@ def test_handlers_are_restored_where_no_signal_came(handlers: None) -> None:
 
 
 @pytest.mark.parametrize("number", ORDERLY)
-def test_a_second_signal_ends_the_process_without_a_word(number: signal.Signals) -> None:
-    """Wherever it is by then: here in a finaliser, when the interpreter has nearly ended."""
+def test_a_second_signal_ends_the_process_silently(number: signal.Signals) -> None:
+    """This holds at any time: here the signal arrives in a finaliser, while the interpreter shuts down."""
     code = f"""
 import resource, signal, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -243,8 +245,8 @@ except KeyboardInterrupt as error:
     assert done.returncode == -number
 
 
-def test_processes_of_a_run_do_not_hear_the_terminal() -> None:
-    """The first of them neither, with which multiprocessing starts a process of its own."""
+def test_processes_of_a_run_block_signals_of_the_terminal() -> None:
+    """This includes the first process, with which multiprocessing also starts its resource tracker."""
     code = """
 import multiprocessing, signal, time
 from pathlib import Path
@@ -264,7 +266,7 @@ if __name__ == "__main__":
     assert done.stdout == "[True, True]\n[]\n"
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with orderly():

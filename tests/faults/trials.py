@@ -1,6 +1,4 @@
-"""What trials of faults share: processes to kill, file systems to fill, folders to compare, and a tally of what
-happened.
-"""
+"""Tools for trials of faults: processes to kill, file systems to fill, folders to compare, a tally of outcomes."""
 
 from __future__ import annotations
 
@@ -26,27 +24,27 @@ import torch
 from headscope.errors import HeadscopeError
 from headscope.results.folder import Folder
 
-PASSING = ("seconds", "sha256")  # of run.json: what may differ between two runs that are the same
+VARYING = ("seconds", "sha256")  # entries of run.json that may differ between two identical runs
 _NEWNS, _PRIVATE, _REC = 0x00020000, 1 << 18, 1 << 14
 
 
 @dataclass
 class Tally:
-    """What was tried, and how often what came of it."""
+    """What was tried, and how often each outcome occurred."""
 
     what: str
     came: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
-    stages: Counter[str] = field(default_factory=Counter)  # how far it had come
+    stages: Counter[str] = field(default_factory=Counter)  # where processes were killed
 
     def add(self, outcome: str, right: bool = True, about: str = "") -> None:
-        """One trial more."""
+        """Add the outcome of one trial."""
         self.came[outcome] += 1
         if not right:
             self.wrong.append(f"{outcome}: {about}")
 
     def plain(self) -> dict[str, Any]:
-        """As plain values."""
+        """The tally as plain values."""
         return {"what": self.what, "came": dict(self.came), "wrong": self.wrong, "stages": dict(self.stages)}
 
     @classmethod
@@ -56,21 +54,21 @@ class Tally:
 
     @property
     def tries(self) -> int:
-        """How often it was tried."""
+        """The number of trials."""
         return self.came.total()
 
     def line(self) -> str:
-        """A row of the table."""
+        """The tally as a row of the table."""
         came = "; ".join(f"{outcome}{f' ({n})' if len(self.came) > 1 else ''}" for outcome, n in self.came.most_common())
         return f"| {self.what} | {self.tries} | {came}{'' if not self.wrong else ' **WRONG**'} |"
 
 
 def child(function: Callable[[], Any], log: Path | None = None) -> int:
-    """Start a function in a process of its own, which leads a group of its own; its number."""
+    """Start a function in a new process that leads a new process group, and return the process id."""
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads about: none of them holds a lock that is used here
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forking with threads: none of them holds a lock that is used here
         pid = os.fork()
     if pid:
         with suppress(OSError):
@@ -98,13 +96,13 @@ def child(function: Callable[[], Any], log: Path | None = None) -> int:
 
 
 def ended(pid: int) -> int:
-    """How a child ended: its exit code, or minus the signal that killed it."""
+    """Wait for a child to end, and return its exit code, or minus the signal that killed it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def apart(function: Callable[[], Any]) -> Any:
-    """What a function gives in a process of its own, whose mounts nobody else sees. What it raises is raised here as
-    text.
+    """Call a function in a separate process with private mounts, and return its result. An exception is raised here as
+    an AssertionError with the traceback as text.
     """
     reader, writer = os.pipe()
 
@@ -131,39 +129,39 @@ def apart(function: Callable[[], Any]) -> Any:
 
 
 def own_mounts() -> None:
-    """Give this process its own table of mounts, which ends with it."""
+    """Give this process a private table of mounts, which ends with the process."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_NEWNS) or libc.mount(b"none", b"/", None, _PRIVATE | _REC, None):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def mount(path: Path, size: int | None = None, *options: str) -> None:
-    """A file system in memory of so many bytes; with the option `remount` the one that is there is changed."""
+    """Mount a file system in memory of `size` bytes. The option `remount` changes the mounted one instead."""
     from subprocess import run
 
-    said = ",".join([*options, *([f"size={size}"] if size is not None else [])])
-    run(["mount", "-t", "tmpfs", *(["-o", said] if said else []), "tmpfs", str(path)], check=True, capture_output=True)
+    mount_options = ",".join([*options, *([f"size={size}"] if size is not None else [])])
+    run(["mount", "-t", "tmpfs", *(["-o", mount_options] if mount_options else []), "tmpfs", str(path)], check=True, capture_output=True)
 
 
 def can_mount() -> bool:
-    """Whether this process may mount: root, and not in a container that forbids it."""
+    """Whether this process may mount file systems: it must be root, and not in a container that forbids it."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as place:
 
-        def tried() -> bool:
+        def try_to_mount() -> bool:
             own_mounts()
             mount(Path(place), 65536)
             return True
 
         try:
-            return bool(os.geteuid() == 0 and shutil.which("mount") and apart(tried))
+            return bool(os.geteuid() == 0 and shutil.which("mount") and apart(try_to_mount))
         except AssertionError:
             return False
 
 
 def refusal(function: Callable[[], Any]) -> str | None:
-    """What headscope says when it refuses; None if it does not. Any other error is a fault."""
+    """The message of the HeadscopeError that a function raises; None if it raises none. Any other error is a fault."""
     try:
         function()
     except HeadscopeError as error:
@@ -172,13 +170,13 @@ def refusal(function: Callable[[], Any]) -> str | None:
 
 
 def contents(folder: Path) -> dict[str, Any]:
-    """All files of a run folder by their bytes, run.json without what may differ."""
+    """The bytes of all files of a folder, by path. run.json is parsed, without the entries that may vary."""
     found: dict[str, Any] = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"):
         found[str(path.relative_to(folder))] = path.read_bytes()
     if "run.json" in found:
         manifest = json.loads(found["run.json"])
-        for name in PASSING:
+        for name in VARYING:
             manifest.pop(name, None)
         manifest.get("counts", {}).pop("resumed_shards", None)
         found["run.json"] = manifest
@@ -186,12 +184,12 @@ def contents(folder: Path) -> dict[str, Any]:
 
 
 def different(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    """The files that are not the same in both."""
+    """The names of the files that differ."""
     return [name for name in sorted({*a, *b}) if a.get(name) != b.get(name)]
 
 
 def half_written(folder: Path) -> list[str]:
-    """Files that are there under their names, but not in full."""
+    """The files that have their final names but are incomplete."""
     import pyarrow.parquet as pq
 
     from headscope.results.files import TEMPORARY, open_arrays, open_record
@@ -218,7 +216,7 @@ def half_written(folder: Path) -> list[str]:
 
 
 def alive(group: int) -> bool:
-    """Whether any process of a group is left."""
+    """Whether any process of a group is still running."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -227,7 +225,7 @@ def alive(group: int) -> bool:
 
 
 def orphans(group: int, patience: float = 120) -> bool:
-    """Whether processes of a group are left after some time."""
+    """Whether processes of a group are still running after `patience` seconds; they are then killed."""
     deadline = time.monotonic() + patience
     while alive(group):
         if time.monotonic() > deadline:
@@ -239,8 +237,8 @@ def orphans(group: int, patience: float = 120) -> bool:
 
 @contextmanager
 def killing_at(number: int, how: str) -> Iterator[None]:
-    """End this process by kill -9 at the so-many-th file it writes: when half of it is `written`, when it is
-    `synced` but has no name yet, or when it is `named`.
+    """Kill this process (`kill -9`) at the `number`-th file that it writes: when half of the file is `written`, when it
+    is `synced` but has no final name yet, or when it is `named`.
     """
     count = 0
     fsync, replace = os.fsync, Path.replace
@@ -267,12 +265,12 @@ def killing_at(number: int, how: str) -> Iterator[None]:
         os.fsync, Path.replace = fsync, replace  # type: ignore[method-assign]
 
 
-def moments(seed: int, n: int, lasts: float) -> list[float]:
-    """Random moments, one in each of `n` equal parts of the time that something lasts."""
+def moments(seed: int, n: int, duration: float) -> list[float]:
+    """Random moments, one in each of `n` equal parts of a duration."""
     rng = random.Random(seed)
-    return [lasts * (part + rng.random()) / n for part in range(n)]
+    return [duration * (part + rng.random()) / n for part in range(n)]
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    """What run.json says; empty if there is none."""
+    """The content of run.json; empty if there is none."""
     return Folder(folder).read_manifest() if (folder / "run.json").exists() else {}

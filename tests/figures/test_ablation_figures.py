@@ -1,4 +1,4 @@
-"""Figures, sentences and pages of a study of ablation, and its commands."""
+"""Figures, sentences, report and commands of an ablation study."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
         ("importance", ["Importance, from gradients", "loss of"]),
     ],
 )
-def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
+def test_figures_contain_their_labels_and_a_figure_of_another_study_is_refused(study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
@@ -57,7 +57,7 @@ def test_bands_stay_within_the_range_of_the_score(study: hs.StudyResult) -> None
         assert np.asarray(band.get_paths()[0].vertices, dtype=float)[:, 1].min() == 0
 
 
-def test_curves_begin_with_the_score_of_all_heads_on_the_texts_they_are_tried_on() -> None:
+def test_curves_start_at_the_score_of_all_heads_on_the_evaluation_texts() -> None:
     summary = Table.of({"what": ["loss of the whole model"], "value": [2.7]})
     columns = {"order": ["importance"] * 2, "share": [0.5, 1.0], "score": [2.75, 4.0], "difference": [0.25, 1.5]}
     columns |= {"low": [0.125, 1.25], "high": [0.5, 1.75], "n": [6, 6]}
@@ -70,7 +70,7 @@ def test_curves_begin_with_the_score_of_all_heads_on_the_texts_they_are_tried_on
     assert {tuple(point) for point in band} == {(0.0, 2.5), (50.0, 2.625), (50.0, 3.0), (100.0, 3.75), (100.0, 4.25)}
 
 
-def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.StudyResult, tmp_path: Path) -> None:
+def test_a_study_is_reported_alone_and_on_the_page_of_a_run_with_a_flow_study(study: hs.StudyResult, tmp_path: Path) -> None:
     text = study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
     assert "Which heads are needed" in text
@@ -81,7 +81,7 @@ def test_a_page_of_its_own_and_with_a_study_of_flow(study: hs.StudyResult, tmp_p
     assert str(hs.open_study(study.results.path or "")) == str(study)
 
 
-def test_sentences_by_hand() -> None:
+def test_sentences_match_those_worked_out_by_hand() -> None:
     ablation = Table.of(
         {
             "kind": ["encoder"] * 3, "layer": [1, 1, 2], "head": [1, 2, 1], "difference": [0.25, -0.5, 0.01], "p": [0.001, 0.002, 0.5],
@@ -107,7 +107,7 @@ def test_sentences_by_hand() -> None:
     ]
 
 
-def test_the_commands(tmp_path: Path) -> None:
+def test_the_commands_save_studies_and_refuse_an_unsuitable_score(tmp_path: Path) -> None:
     out = tmp_path / "weights"
     done = CliRunner().invoke(app, ["importance", "--limit", "3", "--replicates", "10", "--out", str(out)])
     assert done.exit_code == 0, done.output

@@ -1,5 +1,5 @@
-"""Figures of distances between heads: what stands where, checked against the tables and against a second reading of
-the tree.
+"""Figures of distances between heads: what is drawn is compared with the tables, and the tree is also read from the
+drawing.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def run() -> hs.Run:
 
 
 def planted() -> np.ndarray:
-    """Three layers of two heads: two that look back, two at [SEP], two that are even; of each pair the second is a
-    little off.
+    """Maps of three layers of two heads: one layer attends to the previous token, one to [SEP], one evenly. The second
+    head of each layer differs slightly from the first.
     """
     maps = np.full((3, 2, 5, 5), 0.2)
     maps[0] = 0.9 * np.eye(5, k=-1) + 0.02
@@ -70,8 +70,8 @@ def places(cloud: PathCollection) -> np.ndarray:
     return np.asarray(cloud.get_offsets())
 
 
-def written_in(axes: Axes) -> dict[str, Bbox]:
-    """Where names are written, without the lines that lead to them."""
+def boxes_of_names(axes: Axes) -> dict[str, Bbox]:
+    """The box of each name in the axes, without the lines that lead to the names."""
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     renderer = FigureCanvasAgg(figure).get_renderer()
@@ -79,7 +79,7 @@ def written_in(axes: Axes) -> dict[str, Bbox]:
     return {text.get_text(): Text.get_window_extent(text, renderer) for text in axes.texts}
 
 
-def test_figure_6_marks_every_head_by_what_it_does_and_by_layer(six: hs.Run) -> None:
+def test_figure_6_colours_every_head_by_behaviour_and_by_layer(six: hs.Run) -> None:
     figure = draw("clark6", six.results)
     left, right, bar = figure.axes
     found = alike(six.results)
@@ -102,7 +102,7 @@ def test_figure_6_marks_every_head_by_what_it_does_and_by_layer(six: hs.Run) -> 
     assert six.signature in note(figure)
 
 
-def test_both_directions_of_figure_6_have_one_scale(run: hs.Run, six: hs.Run) -> None:
+def test_both_axes_of_figure_6_have_the_same_scale_and_contain_all_points(run: hs.Run, six: hs.Run) -> None:
     for results in (run.results, six.results):
         axes = draw("clark6", results).axes[0]
         box = axes.get_window_extent()
@@ -112,7 +112,7 @@ def test_both_directions_of_figure_6_have_one_scale(run: hs.Run, six: hs.Run) ->
         assert axes.get_ylim()[0] < drawn[:, 1].min() < drawn[:, 1].max() < axes.get_ylim()[1]
 
 
-def test_heads_of_other_types_are_named_where_they_are(run: hs.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heads_of_other_types_are_named_at_their_points(run: hs.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {5: "obj", 6: "obj", 40: "induction", 77: "coreference", 78: "nmod:poss", 140: "case"}
     found = alike(run.results)
     found = replace(found, behaviours=tuple((names[at],) if at in names else labels for at, labels in enumerate(found.behaviours)))
@@ -130,12 +130,12 @@ def test_heads_of_other_types_are_named_where_they_are(run: hs.Run, monkeypatch:
         assert isinstance(text, Annotation)
         assert_allclose(text.xy, expected[name])
     assert f"another type, named ({len(expected)})" in clouds(axes)
-    boxes = list(written_in(axes).values())
+    boxes = list(boxes_of_names(axes).values())
     for number, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[:number]), "names cover each other"
+        assert not any(box.overlaps(other) for other in boxes[:number]), "names overlap"
 
 
-def test_the_embedding_is_as_asked_for(six: hs.Run) -> None:
+def test_figure_6_uses_the_chosen_embedding_and_square_roots(six: hs.Run) -> None:
     for method, sqrt in (("classical", False), ("nonmetric", False), ("metric", True)):
         figure = draw("clark6", six.results, embedding=method, sqrt=sqrt)
         points, stress = alike(six.results).embed(method, sqrt)  # type: ignore[arg-type]
@@ -146,13 +146,13 @@ def test_the_embedding_is_as_asked_for(six: hs.Run) -> None:
         assert ("square roots of" in note(figure)) == sqrt
 
 
-def test_names_keep_off_each_other_and_off_other_points() -> None:
+def test_names_do_not_overlap_each_other_or_points() -> None:
     figure = Figure(figsize=(4, 4))
     axes = figure.add_axes((0, 0, 1, 1))
     points = np.array([[0.5, 0.5], [0.52, 0.5], [0.5, 0.53], [0.47, 0.5], [0.5, 0.46], [0.99, 0.02]])
     axes.set(xlim=(0, 1), ylim=(0, 1))
     write_names(axes, points, ["8-4 obj", "8-5 nsubj", "8-6 det", "8-7 case", "", "1-1 corner"])
-    boxes = written_in(axes)
+    boxes = boxes_of_names(axes)
     assert len(boxes) == 5
     for name, box in boxes.items():
         assert not any(box.overlaps(other) for also, other in boxes.items() if also != name)
@@ -161,7 +161,7 @@ def test_names_keep_off_each_other_and_off_other_points() -> None:
         assert box.x1 <= 400
         assert box.y0 >= 0
     lines = {text.get_text(): text.arrow_patch is not None for text in axes.texts}  # type: ignore[attr-defined]
-    assert not lines["1-1 corner"], "there is room beside it"
+    assert not lines["1-1 corner"], "a name with room beside its point needs no line"
 
 
 def branches(axes: Axes) -> list[tuple[np.ndarray, str]]:
@@ -169,7 +169,7 @@ def branches(axes: Axes) -> list[tuple[np.ndarray, str]]:
     return [(np.asarray(path), to_hex(colour)) for path, colour in zip(lines.get_segments(), lines.get_colors(), strict=True)]
 
 
-def test_the_tree_has_the_heights_of_the_clusters_and_a_leaf_a_head(run: hs.Run) -> None:
+def test_the_tree_has_the_heights_of_the_clusters_and_one_leaf_per_head(run: hs.Run) -> None:
     figure = draw("dendrogram", run.results, groups=7)
     axes, found = figure.axes[0], alike(run.results)
     expected = linkage(squareform(found.distances, checks=False), "average")
@@ -177,17 +177,16 @@ def test_the_tree_has_the_heights_of_the_clusters_and_a_leaf_a_head(run: hs.Run)
     assert_allclose([path[1, 0] for path in drawn], expected[:, 2])
     names = [text.get_text().split()[-1] for text in axes.get_yticklabels()]
     assert sorted(names) == sorted(map(str, found.heads))
-    # Two heads hang together at the height of the lowest branch over both: followed upwards from the leaves, and by
-    # scipy.
+    # The height of the lowest branch above two heads: found by following the drawing from the leaves, and by scipy.
     number = {name: place for place, name in enumerate(names)}
-    over = squareform(cophenet(expected))
+    cophenetic = squareform(cophenet(expected))
     for a, b in ((0, 1), (3, 77), (20, 140)):
         rows = sorted((number[str(found.heads[a])], number[str(found.heads[b])]))
-        assert_allclose(lowest_over(drawn, *rows), over[a, b])
+        assert_allclose(joining_height(drawn, *rows), cophenetic[a, b])
 
 
-def lowest_over(paths: list[np.ndarray], first: int, last: int) -> float:
-    """The height of the branch that joins two leaves, from the drawing alone."""
+def joining_height(paths: list[np.ndarray], first: int, last: int) -> float:
+    """The height of the lowest branch that joins two leaves, read from the drawing."""
     at = {first: (0.0, float(first)), last: (0.0, float(last))}
     for path in paths:
         for leaf, (height, y) in at.items():
@@ -198,7 +197,7 @@ def lowest_over(paths: list[np.ndarray], first: int, last: int) -> float:
     raise AssertionError("the two are never joined")
 
 
-def test_the_cut_parts_the_groups_and_colours_them(run: hs.Run) -> None:
+def test_the_cut_separates_the_groups_and_branches_below_it_are_coloured(run: hs.Run) -> None:
     axes = draw("dendrogram", run.results, groups=7).axes[0]
     (cut,) = (line for line in axes.lines if line.get_linestyle() == "--")
     x = float(np.asarray(cut.get_xdata())[0])
@@ -215,7 +214,7 @@ def test_the_cut_parts_the_groups_and_colours_them(run: hs.Run) -> None:
         assert (colour in {one.lower() for one in COLOURS[:6]}) == (path[1, 0] < x)
 
 
-def test_options_of_the_tree(six: hs.Run) -> None:
+def test_the_tree_uses_the_chosen_linkage_square_roots_and_groups(six: hs.Run) -> None:
     figure = draw("dendrogram", six.results, linkage="single", sqrt=True)
     expected = linkage(squareform(np.sqrt(alike(six.results).distances), checks=False), "single")
     assert_allclose([path[1, 0] for path, _ in branches(figure.axes[0])], expected[:, 2])
@@ -227,7 +226,7 @@ def test_options_of_the_tree(six: hs.Run) -> None:
     assert "1 group;" in note(alone).replace(". ", ";").replace("1 group.", "1 group;")
 
 
-def test_the_matrix_by_layer_and_by_tree(run: hs.Run) -> None:
+def test_the_matrix_is_ordered_by_layer_or_by_tree(run: hs.Run) -> None:
     found = alike(run.results)
     by_layer = draw("distances", run.results).axes[0]
     assert_allclose(np.asarray(by_layer.images[0].get_array()), found.distances)
@@ -238,12 +237,12 @@ def test_the_matrix_by_layer_and_by_tree(run: hs.Run) -> None:
     order = [list(map(str, found.heads)).index(name) for name in names]
     assert sorted(order) == list(range(144))
     assert_allclose(np.asarray(by_tree.images[0].get_array()), np.sqrt(found.distances)[np.ix_(order, order)])
-    beside = found.distances[order[:-1], order[1:]].mean()
-    assert beside < found.distances[range(143), range(1, 144)].mean() * 0.7, "heads that are alike stand side by side"
+    adjacent = found.distances[order[:-1], order[1:]].mean()
+    assert adjacent < found.distances[range(143), range(1, 144)].mean() * 0.7, "similar heads are adjacent"
 
 
 @pytest.mark.parametrize("name", ["clark6", "dendrogram", "distances"])
-def test_figures_are_reproducible_and_signed(six: hs.Run, name: str) -> None:
+def test_figures_are_reproducible_and_their_captions_state_n(six: hs.Run, name: str) -> None:
     svg = render(draw(name, six.results), "svg")
     assert svg == render(draw(name, six.results), "svg")
     assert b"n = 5 rows of attention, 6 heads" in svg
@@ -251,14 +250,14 @@ def test_figures_are_reproducible_and_signed(six: hs.Run, name: str) -> None:
     assert "(distances)" in RUN_FIGURES[name]
 
 
-def test_sums_are_called_sums() -> None:
+def test_sums_are_labelled_as_sums_and_heads_without_a_behaviour_as_other() -> None:
     run = hs.measure(planted(), TOKENS, {"distances": {"normalise": False}})
     assert "nats, summed over rows" in draw("dendrogram", run.results).axes[0].get_xlabel()
     figure = run["distances"].plot()
-    assert clouds(figure.axes[0]).keys() == {"other (6)"}, "without other measures nothing is known of what heads do"
+    assert clouds(figure.axes[0]).keys() == {"other (6)"}, "without other measures, the behaviour of heads is unknown"
 
 
-def test_two_heads_that_are_the_same() -> None:
+def test_figures_of_two_identical_heads_are_drawn() -> None:
     run = hs.measure(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"], ["distances"])
     for name in ("clark6", "dendrogram", "distances"):
         assert render(draw(name, run.results), "png")
@@ -275,13 +274,13 @@ def test_two_heads_that_are_the_same() -> None:
         ("dendrogram", {"groups": 7}, "6 heads cannot be in 7 groups"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(six: hs.Run, name: str, choices: dict[str, Any], says: str) -> None:
+def test_invalid_options_are_refused(six: hs.Run, name: str, choices: dict[str, Any], says: str) -> None:
     with pytest.raises(HeadscopeError) as error:
         draw(name, six.results, **choices)
     assert says in str(error.value)
 
 
-def test_a_run_without_distances_says_how_to_get_them() -> None:
+def test_a_run_without_distances_is_refused_with_the_missing_option() -> None:
     run = hs.measure(planted(), TOKENS, ["entropy"])
     with pytest.raises(RunError, match="--measures distances"):
         draw("clark6", run.results)

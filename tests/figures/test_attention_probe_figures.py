@@ -1,4 +1,4 @@
-"""Figures, pages and the command of a study of attention probes."""
+"""Figures, report and command of an attention-probe study."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
         ("probe_relations", ["nsubj (", "Governors found"]),
     ],
 )
-def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
+def test_figures_contain_their_labels_and_a_figure_of_another_study_is_refused(study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
@@ -52,7 +52,7 @@ def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.Stu
     assert ours == ["–", *(uas[name] for name in ("right-branching", "words-distances", "random-attention-words", "random-attention",
                                                   "attention", "attention-words"))]  # fmt: skip
     assert paper == ["80*", "26", "58", "30", "–", "61", "77"]
-    assert len({text.get_position()[0] for text in axes.texts}) == 2, "numbers stand in columns beside the axes, not beside marks"
+    assert len({text.get_position()[0] for text in axes.texts}) == 2, "numbers are in two columns beside the axes, not next to the marks"
     found = {
         "source": ["model", "model"],
         "metric": ["UUAS", "UUAS"],
@@ -68,7 +68,7 @@ def test_table_3_has_the_order_of_the_paper_and_numbers_in_columns(study: hs.Stu
         study.plot("table3", structural=study)
 
 
-def test_a_page_and_the_study_opened_again(study: hs.StudyResult) -> None:
+def test_a_study_has_a_report_and_can_be_opened_again(study: hs.StudyResult) -> None:
     text = study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 3
     assert "Syntax in the attention of all heads" in text
@@ -78,7 +78,7 @@ def test_a_page_and_the_study_opened_again(study: hs.StudyResult) -> None:
     assert "attention_probe_heads" in again.tables
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_trains_the_probes_and_refuses_invalid_input(tmp_path: Path) -> None:
     treebank = tmp_path / "a.conllu"
     rows = ["1\tDogs\tdog\tNOUN\t_\t_\t2\tnsubj\t_\t_", "2\tbark\tbark\tVERB\t_\t_\t0\troot\t_\t_", "3\t.\t.\tPUNCT\t_\t_\t2\tpunct\t_\t_"]
     treebank.write_text("".join(f"# newdoc id = d{n}\n" + "\n".join(rows) + "\n\n" for n in range(6)))
@@ -93,7 +93,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "With weights that depend on the two words, it finds 100.0 %" in done.output
     assert "66.7% of the words of the test sentences have a vector in v.txt" in done.output
     summary = {row["probe"]: row for row in hs.open_study(out)["summary"]}
-    assert summary["attention-words"]["uas"] == 1  # three words, seen again and again
+    assert summary["attention-words"]["uas"] == 1  # all sentences have the same three words
     assert summary["right-branching"]["uas"] == 0.5
     assert summary["attention-words"]["tree"] == 1
     with pytest.raises(RunError, match="no GloVe vectors were found"):

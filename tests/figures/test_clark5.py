@@ -1,4 +1,4 @@
-"""Clark et al.'s Figure 5 from a run: which heads and sentences are chosen, and what is red."""
+"""Clark et al.'s Figure 5 from a run: the choice of heads and sentences, and the words in red."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def titles(figure: Any) -> list[tuple[str, str]]:
     return [(axes.texts[0].get_text(), axes.texts[1].get_text()) for axes in figure.axes]
 
 
-def test_the_best_heads_are_chosen_each_of_another_label(run: hs.Run) -> None:
+def test_the_best_heads_are_shown_each_for_a_different_label(run: hs.Run) -> None:
     best = [row for row in run.results["relations_best"] if row["label"] != "all"]
     shown = titles(draw("clark5", run.results))
     assert 2 <= len(shown) <= 6
@@ -41,7 +41,7 @@ def test_the_best_heads_are_chosen_each_of_another_label(run: hs.Run) -> None:
         assert f"{100 * rows[label]['value']:.0f}% (rule {100 * rows[label]['baseline']:.0f}%)" in note
 
 
-def test_the_links_of_the_relation_are_red(run: hs.Run) -> None:
+def test_the_words_of_the_relation_are_red(run: hs.Run) -> None:
     figure = draw("clark5", run.results, quantity="obj")
     (axes,) = figure.axes
     _head, note = titles(figure)[0]
@@ -53,7 +53,7 @@ def test_the_links_of_the_relation_are_red(run: hs.Run) -> None:
     assert any(found and red == {word for pair in found for word in pair} for found in pairs)
 
 
-def test_a_map_of_the_gallery_between_words_is_that_of_a_view(run: hs.Run) -> None:
+def test_the_word_map_of_a_gallery_text_equals_that_of_a_view(run: hs.Run) -> None:
     document = next(iter(hs.read("sampler")))
     view = hs.view("mini", document.part(2, 3), heads=["8-4"])
     from headscope.gallery.texts import describe_text
@@ -65,7 +65,7 @@ def test_a_map_of_the_gallery_between_words_is_that_of_a_view(run: hs.Run) -> No
     assert_allclose(found.weights.sum(1), np.ones(len(found.rows)), atol=1e-5)
 
 
-def test_what_there_is_no_text_for_is_refused(run: hs.Run) -> None:
+def test_a_relation_without_a_text_and_a_run_without_a_gallery_are_refused(run: hs.Run) -> None:
     with pytest.raises(RunError, match="has no text that shows vocative"):
         draw("clark5", run.results, quantity="vocative")
     without = hs.run("mini", "sampler", ["relations"], limit=3, replicates=0, gallery=0)

@@ -37,7 +37,7 @@ def run(folder: Path) -> hs.api.Run:
     return hs.open_run(folder)
 
 
-def test_table_1_names_relations_heads_and_rules(run: hs.api.Run) -> None:
+def test_table_1_shows_each_relation_with_its_count_and_is_reproducible(run: hs.api.Run) -> None:
     svg = render(draw("table1", run.results), "svg").decode()
     best = run.results["relations_best"]
     for label, n in zip(best["label"], best["n"], strict=True):
@@ -47,7 +47,7 @@ def test_table_1_names_relations_heads_and_rules(run: hs.api.Run) -> None:
     assert svg == render(draw("table1", run.results), "svg").decode()
 
 
-def test_table_2_has_the_rows_of_the_paper_and_the_direction_in_the_name_of_a_head(run: hs.api.Run) -> None:
+def test_table_2_has_the_rows_of_the_paper_and_the_direction_of_each_head(run: hs.api.Run) -> None:
     figure = draw("table2", run.results)
     assert [axes.get_title(loc="left").split()[0] for axes in figure.axes] == ["all", "pronoun", "proper", "nominal"]
     (one,) = run.results["coreference_systems"].where(system="one head", label="all", direction="mention-to-antecedent")
@@ -71,7 +71,7 @@ def test_table_2_has_the_rows_of_the_paper_and_the_direction_in_the_name_of_a_he
         draw("table2", earlier)
 
 
-def test_pronouns_say_what_they_count(run: hs.api.Run) -> None:
+def test_table_2_counts_mentions_and_the_pronoun_figure_counts_pronouns(run: hs.api.Run) -> None:
     assert "mentions" in render(draw("table2", run.results), "svg").decode()
     assert "pronouns" in render(draw("pronouns", run.results), "svg").decode()
 
@@ -82,8 +82,8 @@ def test_the_matrix_has_all_labels_and_layers(run: hs.api.Run) -> None:
     assert ">12<" in svg
 
 
-def test_labels_are_never_read_as_mathematics(run: hs.api.Run) -> None:
-    """Labels are any text: as mathematics this one is a syntax error, and its neighbour would lose its signs."""
+def test_labels_are_never_rendered_as_mathematics(run: hs.api.Run) -> None:
+    """A label may be any text. As mathematics, the first label is a syntax error and the second loses its signs."""
     odd = {"nsubj": "$\\undefined$", "det": "a $x_1$ b"}
     tables = dict(run.results)
     for name in ("relations", "relations_best"):
@@ -96,18 +96,18 @@ def test_labels_are_never_read_as_mathematics(run: hs.api.Run) -> None:
         with matplotlib.rc_context({"text.usetex": True}):
             figure = draw(name, results)
         assert not [text.get_text() for text in figure.findobj(Text) if text.get_text() and (text.get_parse_math() or text.get_usetex())]
-        figure.savefig(io.BytesIO(), format="png")  # as a notebook does, without the theme
+        figure.savefig(io.BytesIO(), format="png")  # without the theme, as in a notebook
         for suffix in ("svg", "pdf", "png"):
             assert render(figure, suffix)
         svg = unescape(render(figure, "svg").decode())
         assert all(label in svg for label in odd.values())
 
 
-def test_a_heatmap_of_one_relation(run: hs.api.Run) -> None:
+def test_a_heatmap_of_one_relation_names_the_relation(run: hs.api.Run) -> None:
     assert "nsubj" in render(draw("heatmap", run.results, quantity="nsubj"), "svg").decode()
 
 
-def test_figures_of_what_was_not_measured() -> None:
+def test_figures_without_the_required_values_are_refused() -> None:
     other = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0, gallery=0)
     with pytest.raises(RunError, match="--measures relations"):
         draw("table1", other.results)
@@ -120,10 +120,10 @@ def test_figures_of_what_was_not_measured() -> None:
     assert "No label has enough cases" in page(few.results)
 
 
-def test_the_report_tells_best_heads_and_what_each_head_is_best_at(run: hs.api.Run) -> None:
+def test_the_report_has_the_best_heads_and_what_each_head_is_best_at(run: hs.api.Run) -> None:
     relations = next(contest for contest in contests(run.results) if contest["name"] == "relations")
     assert [len(layer["heads"]) for layer in relations["good_at"]] == [12] * 12
-    determiners = relations["good_at"][2]["heads"][9]  # 3-10, which the model card knows for determiners, among others
+    determiners = relations["good_at"][2]["heads"][9]  # 3-10: determiners, among others, in the model card
     assert determiners["lift"] > 0.2
     html = page(run.results)
     for text in (
@@ -150,7 +150,7 @@ def test_the_command_line_prints_best_heads(folder: Path) -> None:
     assert head.exit_code == 0, head.output
 
 
-def test_what_the_interval_of_a_best_head_is_for_stands_where_it_is_read(run: hs.api.Run, folder: Path) -> None:
+def test_the_note_on_intervals_of_best_heads_is_beside_every_table_of_them(run: hs.api.Run, folder: Path) -> None:
     note = "The interval is for the heads chosen, not for the best head there is"
     assert note in page(run.results)
     for table in ([], ["relations_best"]):
@@ -160,7 +160,7 @@ def test_what_the_interval_of_a_best_head_is_for_stands_where_it_is_read(run: hs
     assert "(--folds 5) lower this bias" in choice_note(run.results, "relations")
 
 
-def test_folds_are_an_option_of_a_run() -> None:
+def test_the_option_folds_applies_to_measures_that_choose_best_heads() -> None:
     spec, _ = _settings(None, {}, "relations,tokens,pronouns", ["pronouns.folds=3"], 5)
     assert {name: dict(options) for name, options in spec.measures.items()} == {
         "relations": {"folds": 5},

@@ -1,4 +1,4 @@
-"""Options of all figures: width, size of letters, style, signature; captions in metadata and beside the file."""
+"""Options of all figures: width, font size, style and signature; captions in the metadata and in a separate file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drawn(run: hs.Run, name: str, **options: Any) -> Any:
     return draw(name, run.results, quantity="to_sep" if name == "heatmap" else None, **options)
 
 
-def test_a_figure_is_as_wide_as_asked_for(run: hs.Run) -> None:
+def test_a_figure_has_the_chosen_width(run: hs.Run) -> None:
     for width, millimetres in (("column", 77), ("page", 160), (100, 100), ("62.5", 62.5)):
         figure = run["entropy"].plot(width=width)
         assert figure.get_figwidth() * 25.4 == pytest.approx(millimetres)
@@ -52,7 +52,7 @@ def test_no_text_overlaps_or_is_clipped(run: hs.Run, name: str) -> None:
     assert unreadable(drawn(run, name, width="column")) == []
 
 
-def test_the_check_of_texts_finds_what_overlaps() -> None:
+def test_the_check_of_the_layout_finds_overlapping_and_clipped_texts() -> None:
     figure = lines.draw({HeadId("encoder", 0, 0): grid()}, "2 words", "signed")
     assert unreadable(figure) == []
     figure.text(0.99, 0.5, "clipped at the edge")
@@ -68,7 +68,7 @@ def grid() -> Grid:
 
 
 @pytest.mark.parametrize("look", [{"width": "column"}, {"style": "grey"}, {"font_size": 12}])
-def test_figures_of_a_text_take_the_options(look: dict[str, Any]) -> None:
+def test_figures_of_a_text_accept_the_options(look: dict[str, Any]) -> None:
     from headscope.drawing.look import Look, using
 
     heads = {HeadId("encoder", layer, head): grid() for layer in range(2) for head in range(4)}
@@ -83,7 +83,7 @@ def test_figures_of_a_text_take_the_options(look: dict[str, Any]) -> None:
         assert "width" not in look or figure.get_figwidth() * 25.4 == pytest.approx(WIDTHS["column"])
 
 
-def test_letters_have_the_size_asked_for(run: hs.Run) -> None:
+def test_axis_labels_have_the_chosen_or_default_font_size(run: hs.Run) -> None:
     figure = run["entropy"].plot(font_size=12)
     assert figure.axes[0].yaxis.label.get_fontsize() == 12
     assert figure.axes[0].get_title(loc="left")
@@ -91,15 +91,15 @@ def test_letters_have_the_size_asked_for(run: hs.Run) -> None:
     assert run["entropy"].plot(width="column").axes[0].yaxis.label.get_fontsize() == 7.5
 
 
-def test_styles(run: hs.Run) -> None:
+def test_styles_set_the_colours_and_the_background(run: hs.Run) -> None:
     grey = run["tokens"].plot(style="grey")
     used = [line.get_color() for axes in grey.axes for line in axes.lines]
-    assert all(len(set(to_rgb(colour))) == 1 for colour in used), "nothing has a hue"
+    assert all(len(set(to_rgb(colour))) == 1 for colour in used), "every colour is grey"
     assert next(line.get_color() for line in run["tokens"].plot().axes[0].lines) == COLOURS[0]
     dark = run["tokens"].plot(style="dark")
     assert luminance(to_rgb(dark.axes[0].yaxis.label.get_color())) > 0.7
     with Image.open(BytesIO(render(dark, "png"))) as picture:
-        assert picture.getchannel("A").getpixel((0, 0)) == 0, "the ground is transparent"
+        assert picture.getchannel("A").getpixel((0, 0)) == 0, "the background is transparent"
     for style in STYLES.values():
         assert len(style.colours) == len(COLOURS)
 
@@ -130,12 +130,12 @@ def test_colour_bars_are_labelled(run: hs.Run) -> None:
         ({"font_size": 100}, "a font size of 100 points"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(run: hs.Run, options: dict[str, Any], says: str) -> None:
+def test_invalid_options_are_refused(run: hs.Run, options: dict[str, Any], says: str) -> None:
     with pytest.raises(RunError, match=re.escape(says)):
         run["entropy"].plot(**options)
 
 
-def test_captions_are_in_the_files_and_not_in_the_picture(run: hs.Run, tmp_path: Path) -> None:
+def test_captions_are_in_the_metadata_and_a_text_file_but_not_in_the_picture(run: hs.Run, tmp_path: Path) -> None:
     figure = run["entropy"].plot()
     about = "Clark et al. 2019, Figure 4: entropy by layer (entropy)"
     svg = ET.fromstring(render(figure, "svg"))
@@ -158,17 +158,19 @@ def test_savefig_writes_the_same_metadata_in_the_style_of_the_figure(run: hs.Run
     svg = (tmp_path / "a.svg").read_text()
     assert run.signature in svg
     assert STYLES["dark"].ink in svg
-    assert "<text" in svg, "letters stay letters"
+    assert "<text" in svg, "text is saved as text, not as paths"
 
 
-def test_the_signature_can_be_in_the_picture(run: hs.Run) -> None:
+def test_the_option_signature_draws_the_caption_in_the_picture(run: hs.Run) -> None:
     for figure in (drawn(run, "clark4", signature=True), drawn(run, "clark6", signature=True, width="column")):
         (text,) = figure.texts
         assert text.get_text().replace("\n", "").startswith("n = ")
         assert unreadable(figure) == []
 
 
-def test_the_command_line_has_the_options(run: hs.Run, tmp_path: Path, headscope: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_line_has_the_options_and_refuses_invalid_ones(
+    run: hs.Run, tmp_path: Path, headscope: Callable[..., tuple[int, str, str]]
+) -> None:
     folder = tmp_path / "run"
     hs.run("mini", "sampler", ["entropy"], folder, limit=2, replicates=0, gallery=0)
     path = tmp_path / "figure.svg"

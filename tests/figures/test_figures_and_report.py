@@ -41,10 +41,10 @@ def test_figure_2_draws_every_head_and_the_layer_means(run: hs.Run) -> None:
     assert legend(bottom) == ["previous", "next", "itself", "even attention"]
     even = run["tokens"].layers.where(quantity="to_punct")["baseline"]
     dashed = [line for line in top.lines if line.is_dashed() and np.array_equal(line.get_ydata(), even)]
-    assert [line.get_color() for line in dashed] == [COLOURS[2]], "what even attention gives differs by the type of token"
+    assert [line.get_color() for line in dashed] == [COLOURS[2]], "the baseline of even attention depends on the type of token"
     previous = run["positions"].layers.where(quantity="previous")["value"]
     line = next(line for line in bottom.lines if line.get_label() == "previous")
-    assert np.array_equal(line.get_ydata(), previous), "the notebook swapped these labels; we do not"
+    assert np.array_equal(line.get_ydata(), previous), "these labels are swapped in the notebook of the paper, but not here"
 
 
 def test_figure_4_has_the_line_of_even_attention(run: hs.Run) -> None:
@@ -53,14 +53,14 @@ def test_figure_4_has_the_line_of_even_attention(run: hs.Run) -> None:
     assert np.allclose(np.asarray(even.get_ydata()), run["entropy"].layers.where(quantity="entropy")["baseline"])
 
 
-def test_figures_are_reproducible_and_signed(run: hs.Run) -> None:
+def test_figures_are_reproducible_and_contain_n_and_the_signature(run: hs.Run) -> None:
     svg = render(draw("clark4", run.results), "svg")
     assert svg == render(draw("clark4", run.results), "svg")
     assert b"n = 20 texts" in svg
     assert b"model:mini@" in svg
 
 
-def test_a_figure_says_what_it_lacks() -> None:
+def test_a_figure_without_its_measures_is_refused_and_the_report_draws_the_others() -> None:
     run = hs.run("mini", "sampler", ["entropy"], limit=2, replicates=0, gallery=0)
     with pytest.raises(RunError, match="clark2 shows tokens and positions"):
         draw("clark2", run.results)
@@ -78,13 +78,13 @@ class Links(HTMLParser):
         self.targets += [value for name, value in attrs if name in ("src", "href", "xlink:href", "action") and value]
 
 
-def test_the_report_needs_nothing_from_outside(run: hs.Run, tmp_path: Path) -> None:
+def test_the_report_loads_nothing_from_other_hosts_and_contains_the_values(run: hs.Run, tmp_path: Path) -> None:
     path = run.report(tmp_path / "page.html")
     html = path.read_text(encoding="utf-8")
     links = Links()
     links.feed(html)
     assert all(target.startswith("#") for target in links.targets)
-    assert links.tags.count("script") == 2  # the data, which is not run, and the views
+    assert links.tags.count("script") == 2  # the data, which is not executed, and the views
     assert "default-src 'none'" in html
     assert not re.search(r"@import|url\(\s*['\"]?http", html)
     assert "20 texts" in html
@@ -93,7 +93,7 @@ def test_the_report_needs_nothing_from_outside(run: hs.Run, tmp_path: Path) -> N
     assert run.signature in html.replace("&#34;", '"')
 
 
-def test_a_figure_draws_what_there_is(run: hs.Run) -> None:
+def test_a_figure_draws_only_measured_panels_in_the_unit_of_the_run(run: hs.Run) -> None:
     positions = hs.run("mini", "sampler", ["positions", "entropy"], limit=2, replicates=0, gallery=0)
     assert [axes.get_title(loc="left") for axes in positions["positions"].plot().axes] == ["Attention to neighbouring tokens"]
     bits = hs.run("mini", "sampler", {"entropy": {"base": "bits", "average": "token"}}, limit=2, replicates=0, gallery=0)
@@ -103,7 +103,7 @@ def test_a_figure_draws_what_there_is(run: hs.Run) -> None:
     assert f"n = {rows} rows" in figure.caption.text
 
 
-def test_the_report_escapes_what_it_is_given(tmp_path: Path) -> None:
+def test_the_report_escapes_html_in_names_of_groups(tmp_path: Path) -> None:
     maps = np.full((1, 1, 2, 2), 0.5)
     run = hs.measure(maps, ["a", "b"], {"tokens": {"groups": ["=<script>alert(1)</script>"], "flows": []}})
     html = run.report(tmp_path / "x.html").read_text(encoding="utf-8")
@@ -111,12 +111,12 @@ def test_the_report_escapes_what_it_is_given(tmp_path: Path) -> None:
     assert "=<script" not in html
 
 
-def test_a_run_without_a_folder_needs_a_file_name(run: hs.Run) -> None:
+def test_the_report_of_a_run_without_a_folder_needs_a_file_name(run: hs.Run) -> None:
     with pytest.raises(RunError, match="Name a file"):
         run.report()
 
 
-def test_plots_leave_matplotlib_as_it_was(run: hs.Run) -> None:
+def test_plots_do_not_change_the_settings_of_matplotlib(run: hs.Run) -> None:
     import matplotlib
 
     before = dict(matplotlib.rcParams)
@@ -124,8 +124,8 @@ def test_plots_leave_matplotlib_as_it_was(run: hs.Run) -> None:
     assert dict(matplotlib.rcParams) == before
 
 
-def test_a_home_that_cannot_be_written_to_is_no_trouble() -> None:
-    """Nothing is printed; other warnings of matplotlib are."""
+def test_a_home_folder_that_cannot_be_written_to_causes_no_warning() -> None:
+    """matplotlib prints no warning about the folder, but still prints its other warnings."""
     code = """
 import headscope.drawing.theme, logging, matplotlib.font_manager
 logging.getLogger("matplotlib").warning("another")

@@ -1,4 +1,4 @@
-"""Figures and pages of a study of flow."""
+"""Figures, report and command of a flow study."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> hs.StudyResult:
         ("agreement", ["A and G", "10 sentences"]),
     ],
 )
-def test_figures_say_what_they_show(study: hs.StudyResult, name: str, words: list[str]) -> None:
+def test_figures_contain_their_labels(study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
     assert len(re.findall("A: attention", drawn)) == {"westera1": 1, "westera2": 1, "trees": 2, "agreement": 0}[name]
 
 
-def test_legends_of_trees_stand_beside_the_curves(study: hs.StudyResult) -> None:
+def test_legends_of_the_tree_figure_are_beside_the_curves(study: hs.StudyResult) -> None:
     figure = draw("trees", study.results)
     figure.draw_without_rendering()
     for axes in figure.axes:
@@ -51,8 +51,8 @@ def test_legends_of_trees_stand_beside_the_curves(study: hs.StudyResult) -> None
         assert box.get_window_extent().x0 >= axes.get_window_extent().x1
 
 
-def test_an_interval_beside_its_number_is_drawn(study: hs.StudyResult) -> None:
-    """Of few replicates all may lie above the difference, or there may be none."""
+def test_an_interval_that_does_not_contain_its_value_is_drawn(study: hs.StudyResult) -> None:
+    """With few replicates, all of them may lie above the difference, or the interval may be missing."""
     table = study["flow_coreference"]
     columns = {name: list(table[name]) for name in table.columns}
     columns["low"][:2] = [columns["difference"][0] + 1, float("nan")]
@@ -61,7 +61,7 @@ def test_an_interval_beside_its_number_is_drawn(study: hs.StudyResult) -> None:
     assert b"same entity" in render(draw("westera1", few), "svg")
 
 
-def test_a_run_is_no_study(study: hs.StudyResult, tmp_path: Path) -> None:
+def test_a_run_is_not_accepted_as_a_study_and_a_study_not_as_a_run(study: hs.StudyResult, tmp_path: Path) -> None:
     run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
     with pytest.raises(RunError, match=r"westera1 shows flow_coreference.*headscope flow --parts coreference"):
         draw("westera1", run.results)
@@ -79,7 +79,7 @@ def test_a_run_is_no_study(study: hs.StudyResult, tmp_path: Path) -> None:
     assert "Influence between words" in both
 
 
-def test_a_page_of_its_own(study: hs.StudyResult) -> None:
+def test_the_report_of_a_study_has_its_figures_and_sentences(study: hs.StudyResult) -> None:
     path = study.report()
     text = path.read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
@@ -90,20 +90,20 @@ def test_a_page_of_its_own(study: hs.StudyResult) -> None:
     assert str(hs.open_study(path.parent)) == str(study)
 
 
-def test_sentences_by_hand() -> None:
-    """Each test has numbers of its own: a sentence has the d, t, p and n of one row, that of the regression."""
+def test_sentences_match_those_worked_out_by_hand() -> None:
+    """The numbers of each test differ. A sentence has the d, t, p and n of one row: the row of the regression."""
     row: dict[str, list[Any]] = {
         "measure": ["A"] * 3, "preset": ["recommended"] * 3, "test": ["welch", "matched", "regression"], "mean_same": [0.03, 0.04, 0.03],
         "mean_different": [0.02, 0.01, 0.02], "difference": [0.01, 0.03, 0.005], "t": [7.1, 2.2, 3.9], "p": [0.078, 0.033, 0.0004],
         "d": [0.32, 0.85, 0.5], "n_same": [20, 14, 20], "n_different": [22, 14, 22], "documents": [9, 7, 8],
     }  # fmt: skip
-    sure = sentences({"flow_coreference_headline": Table.of(row)})
-    assert sure == [
+    significant = sentences({"flow_coreference_headline": Table.of(row)})
+    assert significant == [
         "Influence from a noun to a later pronoun, by attention (A), is 25% higher between mentions of the same entity than between "
         "others, controlling for distance (d = 0.50, t = 3.90, p < .001 over 42 pairs)."
     ]
-    unsure = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.01, 0.02, 0.25]})})
-    assert unsure == [
+    not_significant = sentences({"flow_coreference_headline": Table.of({**row, "p_documents": [0.01, 0.02, 0.25]})})
+    assert not_significant == [
         "Influence from a noun to a later pronoun, by attention (A), is not significantly higher or lower between mentions of the same "
         "entity than between others, controlling for distance (d = 0.50, t = 3.90, p < .001 over 42 pairs; p = .250 over 8 documents)."
     ]
@@ -114,22 +114,22 @@ def test_sentences_by_hand() -> None:
 
 
 def test_sentences_of_a_study_have_the_numbers_of_one_row(study: hs.StudyResult) -> None:
-    """Every number in brackets, looked up in the study's own tables."""
+    """Every number in brackets is looked up in the tables of the study."""
     wanted = {
         "Influence from a noun": study["flow_coreference_headline"].where(preset="recommended", test="regression"),
         "The influence of a word": study["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"),
     }
     for start, rows in wanted.items():
-        told = [line for line in sentences(study.results) if line.startswith(start)]
-        assert len(told) == len(rows) == 2
-        for line, row in zip(told, rows, strict=True):
+        lines = [line for line in sentences(study.results) if line.startswith(start)]
+        assert len(lines) == len(rows) == 2
+        for line, row in zip(lines, rows, strict=True):
             n = row["n_same"] + row["n_different"] if "n_same" in row else row["n_first"]
             p = "p < .001" if row["p"] < 0.001 else f"p = {row['p']:.3f}".replace("0.", ".", 1)
             assert f"(d = {row['d']:.2f}, t = {row['t']:.2f}, {p} over {n} " in line, line
             assert f" {row['documents']} documents" in line
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_saves_a_study_and_refuses_an_existing_folder(tmp_path: Path) -> None:
     out = tmp_path / "flow"
     options = ["--measures", "A,G", "--norm", "sum", "--limit", "3", "--items", "4", "--replicates", "10", "--context", "24"]
     done = CliRunner().invoke(app, ["flow", *options, "--out", str(out)])

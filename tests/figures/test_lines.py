@@ -1,4 +1,4 @@
-"""The figure of lines between words: what is dark is what is attended to, and words stay words."""
+"""The figure of lines between words: darker lines have larger weights, and words remain text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def grid(words: tuple[str, ...] = WORDS, weights: np.ndarray = WEIGHTS) -> Grid:
     return Grid(weights, words, words)
 
 
-def test_darkness_is_the_weight_and_lines_join_the_right_words() -> None:
+def test_the_opacity_of_a_line_is_its_weight_and_lines_join_the_right_words() -> None:
     figure = lines.draw({HeadId("encoder", 7, 9): grid()}, "4 words", "signed")
     (axes,) = figure.axes
     (collection,) = axes.collections
@@ -44,10 +44,10 @@ def test_darkness_is_the_weight_and_lines_join_the_right_words() -> None:
     assert_allclose(found, np.where(WEIGHTS >= 0.01, WEIGHTS, 0))
     assert axes.texts[0].get_text() == "Head 8-10"
     assert figure.caption.text == "n = 4 words.\nsigned"
-    assert not figure.texts, "nothing of it is in the picture"
+    assert not figure.texts, "the caption is not in the picture"
 
 
-def test_words_are_text_in_the_svg_also_those_that_look_like_formulas() -> None:
+def test_words_are_text_in_the_svg_even_if_they_look_like_formulas() -> None:
     svg = render(lines.draw({HeadId("cross", 0, 0): grid()}, "4 words", "signed"), "svg").decode()
     texts = [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
     for word in WORDS:
@@ -64,7 +64,7 @@ def test_any_script_is_drawn_without_a_warning(suffix: str) -> None:
     assert label("a" * 200) == "a" * 27 + "…"
 
 
-def test_eight_heads_fit_and_nine_do_not() -> None:
+def test_eight_heads_fit_without_overlap_and_nine_are_refused() -> None:
     heads = {HeadId("encoder", 0, n): grid() for n in range(9)}
     with pytest.raises(RunError, match="room for 8 heads, not 9"):
         lines.draw(heads, "4 words", "signed")
@@ -81,7 +81,7 @@ def test_eight_heads_fit_and_nine_do_not() -> None:
             assert abs(other_x - x) > width - 1e-9 or abs(other_y - y) > height - 1e-9
 
 
-def test_the_same_view_gives_the_same_bytes() -> None:
+def test_a_view_drawn_twice_has_the_same_bytes_and_an_empty_grid_is_refused() -> None:
     view = hs.view("mini", "The cat sat on the mat.", heads=["8-11", "3-1"], specials="hide")
     assert render(view.figure(), "svg") == render(view.figure(), "svg")
     with pytest.raises(RunError, match="nothing to draw"):

@@ -1,4 +1,4 @@
-"""Figures and pages made twice, at another time, are the same bytes."""
+"""Figures and pages that are made at two different times have the same bytes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def results() -> hs.Run:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_figure_has_no_date(results: hs.Run, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_does_not_depend_on_the_date(results: hs.Run, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     first = render(draw("clark2", results.results), suffix)
-    later(monkeypatch)
+    set_clock_ahead(monkeypatch)
     assert render(draw("clark2", results.results), suffix) == first
 
 
-def test_a_report_has_no_date(results: hs.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_does_not_depend_on_the_date(results: hs.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = page(results.results)
-    later(monkeypatch)
+    set_clock_ahead(monkeypatch)
     assert page(results.results) == first
 
 
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some years from now."""
+def set_clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the clock about three years ahead."""
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + 1e8)
 
@@ -51,18 +51,16 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datetime, "datetime", Later)
 
 
-def test_states_and_galleries_are_the_same_bytes(tmp_path: Path) -> None:
-    """safetensors writes several entries of metadata in any order, so there must be one."""
+def test_states_galleries_and_tables_of_two_equal_runs_have_the_same_bytes(tmp_path: Path) -> None:
+    """safetensors writes the entries of its metadata in any order, so there must be only one entry."""
     for name in ("a", "b"):
         hs.run("mini", "sampler", ["entropy"], tmp_path / name, limit=4, replicates=5, gallery=2)
     for file in ("states.safetensors", "gallery.safetensors", "tables/entropy.parquet"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_names_in_a_drawing_do_not_hang_on_last_bits() -> None:
-    """matplotlib names a clipping frame after its place to the last bit, which the layout does not always reach in
-    the same way.
-    """
+def test_names_in_an_svg_do_not_depend_on_the_last_bits_of_a_position() -> None:
+    """matplotlib names a clip path after its exact position, whose last bits can differ between two layouts."""
     drawn = []
     for place in (0.1, 0.1 + 1e-15):
         figure = Figure()

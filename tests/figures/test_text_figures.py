@@ -1,4 +1,4 @@
-"""Figures of one text: heatmaps of influence, thumbnails of all heads, and words in red."""
+"""Figures of one text: heatmaps of influence, thumbnails of all heads, and highlighted words in red."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRID = Grid(WEIGHTS, WORDS, WORDS, (0, 1, -1), (0, 1, -1))
 RED = Highlight(frozenset({(1, 0)}))
 
 
-def test_a_heatmap_shows_numbers_words_and_what_is_red() -> None:
+def test_a_heatmap_shows_numbers_words_and_the_highlight() -> None:
     figure = influence.draw({"G, layer 3": GRID}, "3 words", "signed", RED)
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["12", ".00", ".50", "2.0", "9.0", "1.2", ".25", ".03", "12"]
@@ -36,9 +36,9 @@ def test_a_heatmap_shows_numbers_words_and_what_is_red() -> None:
     assert len(render(figure, "pdf")) > 1000
 
 
-def test_the_scale_and_numbers_that_can_be_read() -> None:
+def test_the_scale_leaves_out_a_large_diagonal_and_the_ink_has_contrast() -> None:
     assert influence.scale_of(WEIGHTS) == (2.0, True)
-    assert influence.scale_of(np.array([[0.4, 0.3], [0.2, 0.1]])) == (0.4, False), "a diagonal that is not far above the rest"
+    assert influence.scale_of(np.array([[0.4, 0.3], [0.2, 0.1]])) == (0.4, False), "the diagonal is not far above the other numbers"
     assert influence.scale_of(np.array([[3.0]])) == (3.0, False)
     assert influence.scale_of(np.zeros((2, 2))) == (1.0, False)
     assert [influence.ink_on(to_rgba(colour)) for colour in ("#00224e", "#7d7c78", "#fee838")] == ["white", "black", "black"]
@@ -54,7 +54,7 @@ def test_panels_of_many_words_have_no_numbers() -> None:
         influence.draw({"A": Grid(np.zeros((0, 0)), (), ())}, "0 words", "signed")
 
 
-def test_thumbnails_have_a_line_for_each_weight_in_the_heads_own_frame() -> None:
+def test_thumbnails_have_one_line_per_weight_in_the_frame_of_the_head() -> None:
     weights = np.array([[0.9, 0.04], [0.5, 0.3]])
     grids = {HeadId("encoder", layer, head): Grid(weights, ("a", "b"), ("a", "b"), (0, 1), (0, 1)) for layer in (0, 2) for head in (0, 1)}
     highlights = dict.fromkeys(grids, RED)
@@ -64,18 +64,18 @@ def test_thumbnails_have_a_line_for_each_weight_in_the_heads_own_frame() -> None
     boxes = [path.get_extents() for path in frames.get_paths()]
     assert len(boxes) == 4
     segments = [np.asarray(path.vertices) for path in drawn.get_paths()]
-    assert len(segments) == 4 * 3, "a weight of 0.04 is too faint"
+    assert len(segments) == 4 * 3, "a weight of 0.04 is too small to be drawn"
     for box in boxes:
         inside = [segment for segment in segments if box.contains(*segment.mean(0))]
         assert len(inside) == 3
-        assert sum(segment[0, 1] == segment[1, 1] for segment in inside) == 2, "each word to itself"
+        assert sum(segment[0, 1] == segment[1, 1] for segment in inside) == 2, "two lines join a word with itself"
     colours = [to_hex(colour) for colour in np.asarray(drawn.get_edgecolor())]
-    assert colours == [look.COLOURS[0].lower()] * 8 + [look.RED] * 4, "b to a is red, and on top"
+    assert colours == [look.COLOURS[0].lower()] * 8 + [look.RED] * 4, "the line from b to a is red and drawn last"
     texts = [text.get_text() for text in axes.texts]
     assert texts == ["a b / c", "head", "layer", "1", "2", "1", "3"]
 
 
-def test_lines_of_named_words_are_red_and_above_the_others() -> None:
+def test_lines_of_highlighted_words_are_red_and_drawn_last() -> None:
     grid = Grid(np.array([[0.6, 0.4], [0.3, 0.7]]), ("a", "b"), ("a", "b"), (0, 1), (0, 1))
     head = HeadId("encoder", 0, 0)
     figure = lines.draw({head: grid}, "2 words", "signed", {head: RED})

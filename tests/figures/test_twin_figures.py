@@ -1,6 +1,4 @@
-"""The picture of two models' heads: what stands where, checked against the numbers, and the files that are written
-beside it.
-"""
+"""The figure of the heads of two models: what is drawn is compared with the numbers, and all files are saved."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from headscope.studies.twins.states import Sums
 
 @pytest.fixture(scope="module")
 def found() -> TwinHeads:
-    """Models of three layers of four heads and of two of three, whose heads have random distances."""
+    """The comparison of a model of 3 layers of 4 heads with one of 2 layers of 3 heads, with random distances."""
     rng = np.random.default_rng(0)
     first, second = (
         Heads(name, "encoder", tuple(HeadId("encoder", layer, head) for layer in range(layers) for head in range(heads)))
@@ -38,7 +36,7 @@ def found() -> TwinHeads:
     return TwinHeads(first, second, sums, "word", (0.1,), 0.1, 5, 0, 4, 2, "headscope:0|a:large|b:little")
 
 
-def test_points_lines_and_names(found: TwinHeads) -> None:
+def test_the_figure_shows_points_mutual_pairs_names_and_distances_of_layers(found: TwinHeads) -> None:
     figure = found.plot("classical")
     plane, layers, _ = figure.axes
     points = found.embed("classical").points
@@ -70,7 +68,7 @@ def test_points_lines_and_names(found: TwinHeads) -> None:
     assert found.signature.replace("|", "") in note.replace("|", "")
 
 
-def test_everything_is_written(found: TwinHeads, tmp_path: Path) -> None:
+def test_save_writes_every_table_and_the_figure(found: TwinHeads, tmp_path: Path) -> None:
     written = found.save(tmp_path / "new" / "folder")
     assert {path.name for path in written} == {*(f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")), "twins.svg"}
     for name in TABLES:
@@ -82,14 +80,14 @@ def test_everything_is_written(found: TwinHeads, tmp_path: Path) -> None:
         found.plot("tsne")  # type: ignore[arg-type]
 
 
-def test_what_it_prints(found: TwinHeads) -> None:
+def test_the_printed_text_states_the_counts_and_the_signature(found: TwinHeads) -> None:
     compared = "12 heads of large and 6 of little are compared: encoder attention between words"
     assert str(found).startswith(f"{compared}, 8 rows of 4 texts of 2 documents")
     assert str(found).endswith(found.signature)
 
 
-def test_the_figure_of_a_study_is_that_of_its_heads(found: TwinHeads) -> None:
-    """Heads, sums and settings are read from tables, states and the manifest."""
+def test_the_figure_of_a_study_is_that_of_the_comparison(found: TwinHeads) -> None:
+    """Heads, sums and settings are read from the tables, the state and the manifest."""
     tables = {name: found.table(name) for name in TABLES}
     settings = {"level": "word", "epsilons": [0.1], "least": 0.1, "replicates": 5, "seed": 0}
     manifest = {"study": "twins", "settings": settings, "counts": {"texts": 4, "documents": 2}, "signature": found.signature}

@@ -1,4 +1,4 @@
-"""Agreement of measures against everything concatenated."""
+"""Agreement between measures: over the entries of all texts together, and as a mean over texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headscope.studies.flow.agreement import Agreement
 from helpers.plain_texts import encoded, sentence
 
 
-def test_pooled_and_by_text() -> None:
+def test_agreement_is_the_correlation_over_all_entries_or_the_mean_over_texts() -> None:
     rng = np.random.default_rng(0)
     study = Agreement(replicates=100)
     kept = []
@@ -37,7 +37,7 @@ def test_pooled_and_by_text() -> None:
             assert (by_text["n"], by_text["documents"]) == (11, 6)
 
 
-def test_other_measures_half_way() -> None:
+def test_a_single_measure_and_a_change_of_measures_are_refused() -> None:
     study = Agreement()
     text = encoded(sentence("X X"))
     with pytest.raises(MeasureError, match="Give two or more"):
@@ -45,5 +45,5 @@ def test_other_measures_half_way() -> None:
     study.observe(text, {"A": np.zeros((1, 4, 4)), "G": np.eye(4)[None]})
     with pytest.raises(MeasureError, match="same ones"):
         study.observe(text, {"A": np.zeros((1, 4, 4)), "G*": np.eye(4)[None]})
-    assert np.isnan(study.tables()["agreement"]["value"]).all()  # A never changes
+    assert np.isnan(study.tables()["agreement"]["value"]).all()  # A is constant, so it has no correlation
     assert len(Agreement().tables()["agreement"]) == 0

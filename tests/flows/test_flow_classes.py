@@ -24,7 +24,7 @@ Values = NDArray[np.float64]
 
 
 def world() -> tuple[PartsOfSpeech, dict[str, Values]]:
-    """A study of six sentences with two layers, and by loops each sentence's mean over the pieces of some classes."""
+    """A study of six sentences with two layers, and the mean of each sentence over the pieces of a class, by loops."""
     rng = np.random.default_rng(0)
     study = PartsOfSpeech(replicates=50)
     kinds = {"open": OPEN, "closed": CLOSED, "closed (released)": CLOSED_RELEASED, "NOUN": {"NOUN"}, "DET": {"DET"}, "PRON": {"PRON"}}
@@ -41,7 +41,7 @@ def world() -> tuple[PartsOfSpeech, dict[str, Values]]:
     return study, {name: np.array(values) for name, values in expected.items()}
 
 
-def test_t_by_layer_follows_from_the_exported_values() -> None:
+def test_t_by_layer_can_be_recomputed_from_the_exported_values() -> None:
     tables = world()[0].tables()
     rows = list(tables["class_values"])
     assert {row["document"] for row in rows} == {"d0", "d1", "d2"}
@@ -51,15 +51,15 @@ def test_t_by_layer_follows_from_the_exported_values() -> None:
             for side in ("first", "second")
         ]
         both = [name for name in of[0] if name in of[1]]
-        theirs = (
+        by_scipy = (
             stats.ttest_rel([of[0][name] for name in both], [of[1][name] for name in both])
             if contrast["test"] == "paired"
             else stats.ttest_ind(list(of[0].values()), list(of[1].values()), equal_var=False)
         )
-        assert contrast["t"] == pytest.approx(theirs.statistic)
+        assert contrast["t"] == pytest.approx(by_scipy.statistic)
 
 
-def test_means_of_classes() -> None:
+def test_means_of_classes_equal_those_of_loops() -> None:
     study, expected = world()
     rows = study.tables()["classes"]
     for name, values in expected.items():
@@ -72,38 +72,38 @@ def test_means_of_classes() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [("open", "closed"), ("open", "closed (released)"), ("NOUN", "DET"), ("NOUN", "PRON")])
-def test_contrasts_leave_out_what_their_own_classes_lack(first: str, second: str) -> None:
+def test_contrasts_equal_scipy_over_the_sentences_that_have_their_classes(first: str, second: str) -> None:
     study, expected = world()
     tables = study.tables()
     x, y = expected[first], expected[second]
-    there, here = ~np.isnan(x[:, 0]), ~np.isnan(y[:, 0])
-    both = there & here
+    has_first, has_second = ~np.isnan(x[:, 0]), ~np.isnan(y[:, 0])
+    both = has_first & has_second
     rows = tables["class_contrasts"].where(first=first, second=second)
     welch, paired = rows.where(test="welch"), rows.where(test="paired")
-    assert welch["t"] == pytest.approx(stats.ttest_ind(x[there], y[here], equal_var=False).statistic.tolist(), rel=1e-4)
+    assert welch["t"] == pytest.approx(stats.ttest_ind(x[has_first], y[has_second], equal_var=False).statistic.tolist(), rel=1e-4)
     assert paired["t"] == pytest.approx(stats.ttest_rel(x[both], y[both]).statistic.tolist(), rel=1e-4)
-    assert (welch["n_first"], welch["n_second"]) == ([there.sum()] * 2, [here.sum()] * 2)
+    assert (welch["n_first"], welch["n_second"]) == ([has_first.sum()] * 2, [has_second.sum()] * 2)
     assert paired["n_first"] == [both.sum()] * 2
-    heads = {(row["preset"], row["test"]): row for row in tables["class_headlines"].where(first=first, second=second)}
-    means = stats.ttest_ind(x[there].mean(1), y[here].mean(1), equal_var=False)
-    assert heads["recommended", "welch"]["t"] == pytest.approx(means.statistic, rel=1e-4)
-    pooled = stats.ttest_ind(x[there].ravel(), y[here].ravel(), equal_var=False)
-    assert heads["reference", "welch"]["t"] == pytest.approx(pooled.statistic, rel=1e-4)
-    assert heads["reference", "welch"]["n_first"] == 2 * there.sum()
-    assert heads["recommended", "paired"]["n_first"] == both.sum()
+    headlines = {(row["preset"], row["test"]): row for row in tables["class_headlines"].where(first=first, second=second)}
+    means = stats.ttest_ind(x[has_first].mean(1), y[has_second].mean(1), equal_var=False)
+    assert headlines["recommended", "welch"]["t"] == pytest.approx(means.statistic, rel=1e-4)
+    pooled = stats.ttest_ind(x[has_first].ravel(), y[has_second].ravel(), equal_var=False)
+    assert headlines["reference", "welch"]["t"] == pytest.approx(pooled.statistic, rel=1e-4)
+    assert headlines["reference", "welch"]["n_first"] == 2 * has_first.sum()
+    assert headlines["recommended", "paired"]["n_first"] == both.sum()
 
 
-def test_listwise_leaves_a_sentence_out_of_all_tests_by_layer() -> None:
+def test_listwise_deletion_omits_a_sentence_from_all_tests_by_layer() -> None:
     study = PartsOfSpeech([("NOUN", "DET"), ("NOUN", "PRON")], "listwise", replicates=0)
     for tags in SENTENCES:
         text = encoded(sentence(tags))
         study.observe(text, {"A": np.random.default_rng(0).random((1, len(text), len(text)))})
-    assert set(study.tables()["class_contrasts"]["n_first"]) == {2}  # those with NOUN, DET and PRON: the first and the fifth
-    assert set(study.tables()["class_headlines"].where(second="DET", test="welch")["n_first"]) == {5}, "as released: of all that have it"
+    assert set(study.tables()["class_contrasts"]["n_first"]) == {2}  # the first and fifth have NOUN, DET and PRON
+    assert set(study.tables()["class_headlines"].where(second="DET", test="welch")["n_first"]) == {5}, "as released: all five with a NOUN"
     assert study.tables()["classes"].where(**{"class": "NOUN"})["n"] == [5]
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_unknown_classes_or_deletions_and_sentences_without_tags_are_refused() -> None:
     with pytest.raises(MeasureError, match="unknown class of words 'noun'"):
         PartsOfSpeech([("noun", "VERB")])
     with pytest.raises(MeasureError, match="Use one of comparison, listwise"):

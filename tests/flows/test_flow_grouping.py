@@ -1,4 +1,4 @@
-"""Grouping of tokens to words against loops."""
+"""Grouping of tokens into words: by hand, and against loops."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from headscope.errors import MeasureError
 from headscope.studies.flow.grouping import checked, contributions, group_means, to_words
 
 
-def test_words_by_hand() -> None:
+def test_flow_between_words_is_as_worked_out_by_hand() -> None:
     """[CLS] a b b [SEP]: word 0 has one token, word 1 two."""
     matrix = np.arange(25.0).reshape(1, 5, 5)
     found = to_words(matrix, [-1, 0, 1, 1, -1], 2)
-    # From word 0 (row 1: 5 6 7 8 9) to itself 6, to word 1 the mean of 7 and 8; from word 1 the mean of rows 2 and 3.
+    # From word 0 (row 1: 5 6 7 8 9): to itself 6, to word 1 the mean of 7 and 8. From word 1: means of rows 2 and 3.
     assert found.tolist() == [[[6, 7.5], [13.5, 15]]]
     assert to_words(matrix, [-1, 0, 1, 1, -1], 2, "sum").tolist() == [[[6, 15], [27, 60]]]
 
 
-def test_words_by_loops() -> None:
+def test_flow_between_words_equals_that_of_loops() -> None:
     rng = np.random.default_rng(0)
     word_of = [-1, 0, 0, 0, 1, 2, 2, -1]
     matrix = rng.normal(size=(3, 8, 8))
@@ -33,9 +33,9 @@ def test_words_by_loops() -> None:
     assert np.isnan(found[:, :, 3]).all()
 
 
-def test_contributions_go_to_everything() -> None:
-    """Row sums, itself and special tokens among the targets; then the mean over the pieces of a group, not over its
-    words.
+def test_contributions_count_all_targets_and_group_means_are_over_pieces() -> None:
+    """A contribution is the sum of a row: the token itself and special tokens are targets, too. The mean of a group is
+    over its pieces, not over its words.
     """
     matrix = np.array([[[1.0, 2, 3, 4], [5, 6, 7, 8], [0, 0, 1, 0], [9, 9, 9, 9]]])
     given = contributions(matrix)
@@ -45,7 +45,7 @@ def test_contributions_go_to_everything() -> None:
     assert np.isnan(means[0, 2])
 
 
-def test_what_does_not_fit_is_said() -> None:
+def test_unknown_groupings_and_matrices_of_wrong_shapes_are_refused() -> None:
     with pytest.raises(MeasureError, match="Use one of mean, sum"):
         to_words(np.zeros((1, 2, 2)), [0, 1], 2, "max")  # type: ignore[arg-type]
     with pytest.raises(MeasureError, match="does not fit 3 tokens"):

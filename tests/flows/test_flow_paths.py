@@ -1,4 +1,4 @@
-"""Distances in trees against Floyd and Warshall's algorithm, and by hand."""
+"""Distances in trees: against the Floyd-Warshall algorithm, and by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.studies.flow.paths import chain, descents, distances, path_length
 
 
 def random_heads(seed: int, size: int) -> list[int]:
-    """A forest: every word hangs on one that comes before it in a random order, or on nothing."""
+    """A random forest: the head of a word is an earlier word of a random order, or the word is a root."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(size)
     heads = [ROOT] * size
@@ -37,15 +37,15 @@ def shortest(size: int, arcs: list[tuple[int, int]]) -> NDArray[np.float64]:
 
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 9))
 @settings(max_examples=40, deadline=None)
-def test_paths_are_the_shortest(seed: int, size: int) -> None:
+def test_descents_and_path_lengths_are_shortest_paths(seed: int, size: int) -> None:
     heads = random_heads(seed, size)
     arcs = [(head, word) for word, head in enumerate(heads) if head >= 0]
     assert np.array_equal(descents(heads), shortest(size, arcs), equal_nan=True)
     assert np.array_equal(path_lengths(heads), shortest(size, arcs + [(b, a) for a, b in arcs]), equal_nan=True)
 
 
-def test_variants_by_hand() -> None:
-    """b is the root, a and c hang on it."""
+def test_each_variant_has_the_distances_worked_out_by_hand() -> None:
+    """Three words a b c: b is the root, and the head of a and c."""
     heads, gap = [1, ROOT, 1], np.nan
     expected = {
         "undirected": [[gap, 1, 2], [1, gap, 1], [2, 1, gap]],
@@ -57,7 +57,7 @@ def test_variants_by_hand() -> None:
         assert np.array_equal(distances(heads, variant), wanted, equal_nan=True)  # type: ignore[arg-type]
 
 
-def test_cycles_and_strangers() -> None:
+def test_words_in_cycles_and_in_different_trees_have_no_distance() -> None:
     found = descents([1, 0, ROOT, 2])
     assert np.isnan(found[0, 1])
     assert np.isnan(found[1, 0])
@@ -65,8 +65,8 @@ def test_cycles_and_strangers() -> None:
     assert np.isnan(path_lengths([ROOT, NONE])[0, 1])
 
 
-def test_chains_say_where_the_head_is() -> None:
-    """Arcs lead from the head to the dependent: in "next word" from i to i-1, which Westera calls LEFT."""
+def test_chains_are_named_after_the_place_of_the_head() -> None:
+    """Arcs lead from the head to the dependent. In "next word" they lead from i to i-1: Westera calls it LEFT."""
     assert chain(4, "next word") == [1, 2, 3, ROOT]
     assert chain(4, "previous word") == [ROOT, 0, 1, 2]
     assert chain(0, "next word") == []
@@ -80,5 +80,5 @@ def test_chains_say_where_the_head_is() -> None:
     assert path_lengths(chain(5, "next word"))[1] == pytest.approx([1, 0, 1, 2, 3])
 
 
-def test_words_left_out() -> None:
+def test_restricted_heads_are_places_among_the_kept_words() -> None:
     assert restricted([1, ROOT, 1, 2], [0, 1, 3]) == [1, ROOT, NONE]

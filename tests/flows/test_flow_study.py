@@ -1,4 +1,4 @@
-"""A whole study: from a corpus and a model to a folder of tables."""
+"""The whole flow study: from a corpus and a model to a folder of tables."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def whole(mini: Model, tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def numbers(results: Results) -> dict[str, list[dict[str, Any]]]:
-    """All tables as they print, so that NaN equals NaN."""
+    """All tables with the printed form of each value, so that NaN equals NaN."""
     return {name: [{key: repr(value) for key, value in row.items()} for row in results[name]] for name in results}
 
 
-def test_all_parts_of_the_sampler(whole: Results) -> None:
+def test_a_study_of_the_sampler_has_the_tables_of_all_parts(whole: Results) -> None:
     assert list(whole) == [
         "summary", "flow_coreference", "flow_coreference_headline", "flow_coreference_distances", "flow_coreference_items",
         "flow_coreference_values", "flow_classes", "flow_class_contrasts", "flow_class_headlines", "flow_class_values",
@@ -56,8 +56,8 @@ def test_all_parts_of_the_sampler(whole: Results) -> None:
     assert Results.open(whole.path or Path()).signature == whole.signature
 
 
-def test_tree_correlations_are_those_of_each_sentence_by_hand(mini: Model, whole: Results) -> None:
-    """The row of a layer is the mean of what the sentences have, each put through the model alone."""
+def test_tree_correlations_equal_those_of_sentences_run_one_by_one(mini: Model, whole: Results) -> None:
+    """The row of a layer is the mean over sentences. Each sentence is a separate input of the model."""
     spec = REGISTRY["flow"].make({**SETTINGS, "limit": None, "parts": ["trees"], "measures": ["A"]})
     few = Corpus.of([Document(document.id, document.sentences[:2]) for document in list(read("sampler"))[:3]])
     found = execute("flow", spec, model=mini, corpus=few)["flow_tree_distances"]
@@ -69,7 +69,7 @@ def test_tree_correlations_are_those_of_each_sentence_by_hand(mini: Model, whole
         assert found[column] == expected[column]
 
 
-def test_stopped_and_gone_on_with(mini: Model, whole: Results, tmp_path: Path) -> None:
+def test_a_stopped_study_is_resumed_with_the_same_numbers(mini: Model, whole: Results, tmp_path: Path) -> None:
     out = tmp_path / "stopped"
 
     def stop(share: float | None, texts: int, tokens: int) -> None:
@@ -102,7 +102,7 @@ def test_the_order_of_documents_changes_nothing(mini: Model) -> None:
                 assert repr(value) == repr(right[key]) or math.isclose(value, right[key], rel_tol=1e-9, abs_tol=1e-12)
 
 
-def test_sketches_depend_on_the_text_alone_and_say_how_exact_they_are(mini: Model) -> None:
+def test_sketches_depend_only_on_the_text_and_report_their_error(mini: Model) -> None:
     settings = {**SETTINGS, "limit": None, "measures": ["G"], "norm": "frobenius", "method": "sketch", "probes": 4, "parts": ["classes"]}
     documents = [Document(document.id, tuple(sorted(document.sentences, key=len)[:1])) for document in list(read("sampler"))[:2]]
     both = execute("flow", settings, model=mini, corpus=Corpus.of(documents))
@@ -113,7 +113,7 @@ def test_sketches_depend_on_the_text_alone_and_say_how_exact_they_are(mini: Mode
     np.testing.assert_allclose(again["flow_classes"]["value"], both["flow_classes"]["value"], rtol=1e-6)
 
 
-def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) -> None:
+def test_unannotated_parts_are_omitted_or_refused_and_wrong_settings_are_refused(mini: Model, tmp_path: Path) -> None:
     bare = tmp_path / "bare.txt"
     bare.write_text("The dog barked at it.\n\nIt ran away.\n")
     plain = execute("flow", {**SETTINGS, "corpus": str(bare)}, model=mini)
@@ -136,7 +136,7 @@ def test_what_a_corpus_lacks_is_left_out_or_said(mini: Model, tmp_path: Path) ->
             REGISTRY["flow"].make({**SETTINGS, **settings})
 
 
-def test_the_reference_preset(mini: Model) -> None:
+def test_the_reference_preset_sets_defaults_that_settings_override(mini: Model) -> None:
     spec = REGISTRY["flow"].make({"preset": "reference"}).resolved({"mentions", "trees", "parts of speech"})
     assert (spec.norm, spec.draw, spec.deletion, spec.labels, spec.resample, spec.pick) == (
         "sum", "alternating", "listwise", "whole", "sentence", "first",
@@ -156,7 +156,7 @@ def test_train_mode_of_a_model_without_dropout_is_noted() -> None:
     assert trained["flow_tree_distances"]["value"] == evaluated["flow_tree_distances"]["value"]
 
 
-def test_kept_columns_survive_as_states() -> None:
+def test_columns_are_recovered_from_merged_states() -> None:
     first, second = StateColumns(), StateColumns()
     for kept, words in ((first, ["naïve", ""]), (second, ["日本"])):
         kept.say("word", words)
@@ -168,17 +168,17 @@ def test_kept_columns_survive_as_states() -> None:
     assert (again.words("none"), again.numbers("none").tolist()) == ([], [])
 
 
-def test_the_layer_is_chosen_on_other_documents() -> None:
+def test_the_best_layer_is_chosen_on_other_documents() -> None:
     names = [f"d{number}" for number in range(40)]
     zero = next(name for name in names if group_of(name, 2) == 0)
     one = next(name for name in names if group_of(name, 2) == 1)
     values = np.array([[5.0, 1.0], [2.0, 9.0], [3.0, 4.0]])  # by sentence and layer
     found = held_out(values, [zero, one, one])
-    assert found.tolist() == [1.0, 2.0, 3.0], "one's best layer is the second, zero's the first"
+    assert found.tolist() == [1.0, 2.0, 3.0], "each group has the layer that is best on the other: 0 the second, 1 the first"
     assert np.isnan(held_out(values, [zero] * 3)).all()
 
 
-def test_more_kinds_of_flow(mini: Model) -> None:
+def test_rollout_and_norms_can_be_studied_like_attention(mini: Model) -> None:
     found = execute(
         "flow",
         REGISTRY["flow"].make({**SETTINGS, "limit": 3, "measures": ["A", "rollout", "norms"], "parts": ["trees", "agreement"]}),

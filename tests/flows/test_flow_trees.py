@@ -1,4 +1,4 @@
-"""Correlation with trees and attachment: by hand, by scipy, and on GUM beside METHODS' golden numbers."""
+"""Correlation with trees, and attachment: by hand, against scipy, and on GUM against the golden numbers."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ TAGS, HEADS, LABELS = (
 )
 
 
-def test_flow_that_is_the_tree() -> None:
-    """Flow that falls evenly with the distance has r = 1 in each variant; if it falls faster, only its ranks have."""
+def test_flow_that_falls_with_tree_distance_has_correlation_1() -> None:
+    """Flow that falls linearly with tree distance has r = 1 in each variant. If it falls faster, only its ranks do."""
     document = sentence(TAGS, HEADS, LABELS)
     text = encoded(document)
     study = TreeDistances(replicates=20)
-    # Of each word its place and its ancestors, the root last.
-    lines: list[list[int]] = []
+    # For each word its place and the places of its ancestors, up to the root.
+    paths: list[list[int]] = []
     for word in range(9):
-        line = [word]
-        while HEADS[line[-1]]:
-            line.append(HEADS[line[-1]] - 1)
-        lines.append(line)
+        path = [word]
+        while HEADS[path[-1]]:
+            path.append(HEADS[path[-1]] - 1)
+        paths.append(path)
     near = np.zeros((2, 11, 11))
     for i in range(9):
         for j in range(9):
-            meet = next(above for above in lines[i] if above in lines[j])
-            near[0, i + 1, j + 1] = 10 - lines[i].index(meet) - lines[j].index(meet)
+            meet = next(above for above in paths[i] if above in paths[j])
+            near[0, i + 1, j + 1] = 10 - paths[i].index(meet) - paths[j].index(meet)
     near[1] = np.exp(near[0])
     study.observe(text, {"A": near})
     rows = study.tables()["tree_distances"]
@@ -52,7 +52,7 @@ def test_flow_that_is_the_tree() -> None:
     assert rows.where(method="pearson", layer=2, variant="undirected")["value"][0] < 0.95
 
 
-def test_correlations_are_scipys_over_the_pairs_of_each_variant() -> None:
+def test_correlations_equal_scipy_over_the_pairs_of_each_variant() -> None:
     rng = np.random.default_rng(0)
     study = TreeDistances(punct="exclude", replicates=50)
     expected: dict[str, list[float]] = {"undirected": [], "directed": []}
@@ -65,16 +65,16 @@ def test_correlations_are_scipys_over_the_pairs_of_each_variant() -> None:
         words = [[matrix[1, first[i] : first[i + 1], first[j] : first[j + 1]].mean() for j in range(8)] for i in range(8)]
         heads = [head - 1 for head in HEADS[:8]]
         steps = {(i, i): 0 for i in range(8)}
-        for _ in range(8):  # one arc more at a time, down; punctuation, the last word, is left out
+        for _ in range(8):  # one more arc down per pass; punctuation, the last word, is excluded
             steps |= {(i, j): steps[i, heads[j]] + 1 for i in range(8) for j in range(8) if heads[j] >= 0 and (i, heads[j]) in steps}
         down = {pair: value for pair, value in steps.items() if value}
-        around = {
+        undirected = {
             (i, j): min(steps[k, i] + steps[k, j] for k in range(8) if (k, i) in steps and (k, j) in steps)
             for i in range(8)
             for j in range(8)
             if i != j
         }
-        for variant, pairs in (("undirected", around), ("directed", down)):
+        for variant, pairs in (("undirected", undirected), ("directed", down)):
             expected[variant].append(stats.spearmanr([words[i][j] for i, j in pairs], [-value for value in pairs.values()]).statistic)
     rows = study.tables()["tree_distances"].where(method="spearman", layer=2)
     for variant, values in expected.items():
@@ -84,15 +84,15 @@ def test_correlations_are_scipys_over_the_pairs_of_each_variant() -> None:
         assert (row["n"], row["sentences"], row["documents"]) == (7, 7, 6)
 
 
-def test_correlations_among_verbs_and_their_core_arguments() -> None:
-    """She said the old cat chased mice : two verbs, with the subjects of both and one object; distances counted by
-    hand.
+def test_correlations_among_verbs_and_core_arguments_equal_scipy() -> None:
+    """In "She said the old cat chased mice ." there are two verbs, the subjects of both, and one object. The distances
+    are counted by hand.
     """
     tags, heads = "PRON VERB DET ADJ NOUN VERB NOUN PUNCT", [2, 0, 5, 5, 6, 2, 6, 2]
     labels = "nsubj root det amod nsubj ccomp obj punct"
     #         she said cat chased mice
     places = [0, 1, 4, 5, 6]
-    apart = [[0, 1, 3, 2, 3], [1, 0, 2, 1, 2], [3, 2, 0, 1, 2], [2, 1, 1, 0, 1], [3, 2, 2, 1, 0]]
+    distances = [[0, 1, 3, 2, 3], [1, 0, 2, 1, 2], [3, 2, 0, 1, 2], [2, 1, 1, 0, 1], [3, 2, 2, 1, 0]]
     rng = np.random.default_rng(1)
     study = SubsetDistances(replicates=20)
     expected: list[list[float]] = [[], []]
@@ -103,8 +103,8 @@ def test_correlations_among_verbs_and_their_core_arguments() -> None:
         study.observe(text, {"A": matrix})
         for layer in range(2):
             flow = [matrix[layer, places[i] + 1, places[j] + 1] for i, j in pairs]
-            expected[layer].append(stats.pearsonr(flow, [-apart[i][j] for i, j in pairs]).statistic)
-    study.observe(encoded(sentence("NOUN VERB", [2, 0], "nsubj root", id="short")), {"A": rng.random((2, 4, 4))})  # one distance only
+            expected[layer].append(stats.pearsonr(flow, [-distances[i][j] for i, j in pairs]).statistic)
+    study.observe(encoded(sentence("NOUN VERB", [2, 0], "nsubj root", id="short")), {"A": rng.random((2, 4, 4))})  # only one distance
     rows = study.tables()["tree_distances_subsets"].where(tokens="verbs and core arguments", variant="undirected", method="pearson")
     for layer in (1, 2):
         row = next(iter(rows.where(measure="A", layer=layer)))
@@ -112,12 +112,12 @@ def test_correlations_among_verbs_and_their_core_arguments() -> None:
         assert (row["n"], row["sentences"], row["documents"]) == (7, 8, 7)
     near = [-abs(places[i] - places[j]) for i, j in pairs]
     (position,) = rows.where(measure="position")
-    assert position["value"] == pytest.approx(stats.pearsonr(near, [-apart[i][j] for i, j in pairs]).statistic, abs=1e-6)
+    assert position["value"] == pytest.approx(stats.pearsonr(near, [-distances[i][j] for i, j in pairs]).statistic, abs=1e-6)
     assert position["layer"] is None
 
 
-def test_classes_of_words_and_all_of_them() -> None:
-    """The class of all words has the numbers of the table of all words; a class by its tags is a part of the matrix."""
+def test_correlations_of_a_class_use_only_pairs_of_its_words() -> None:
+    """The class `all` has the numbers of the main table. A class of tags uses the part of the matrix for its words."""
     rng = np.random.default_rng(2)
     whole, subsets = TreeDistances(replicates=5), SubsetDistances(replicates=5)
     values = []
@@ -126,7 +126,7 @@ def test_classes_of_words_and_all_of_them() -> None:
         matrix = rng.random((1, 11, 11))
         for study in (whole, subsets):
             study.observe(text, {"G": matrix})
-        open_class = [1, 3, 4, 7]  # NOUN ADV VERB NOUN: all hang on the verb
+        open_class = [1, 3, 4, 7]  # NOUN ADV VERB NOUN: all depend on the verb
         flow = [matrix[0, i + 1, j + 1] for i in open_class for j in open_class if i != j]
         values.append(stats.spearmanr(flow, [-1 if 4 in (i, j) else -2 for i in open_class for j in open_class if i != j]).statistic)
     rows = subsets.tables()["tree_distances_subsets"]
@@ -145,7 +145,7 @@ def test_sentences_without_two_distances_have_no_correlation() -> None:
         text = encoded(sentence(" ".join(["NOUN"] * size), [0, *[1] * (size - 1)]))
         study.observe(text, {"A": np.random.default_rng(0).random((1, size + 2, size + 2))})
     rows = study.tables()["tree_distances"].where(method="pearson", layer=1)
-    # Undirected, two words have one distance; directed, so have three, of which two hang on the first.
+    # Undirected, two words have only one distance. Directed, so do three words, of which two depend on the first.
     assert {row["variant"]: row["n"] for row in rows} == {
         "undirected": 1,
         "undirected with diagonal": 2,
@@ -158,17 +158,17 @@ def test_sentences_without_two_distances_have_no_correlation() -> None:
         TreeDistances(resample="word")  # type: ignore[arg-type]
 
 
-def test_attachment_by_hand() -> None:
-    """the cat has never slept in the house . : of eight arcs "next word" has det, advmod and det; obl and punct join
-    no neighbours.
+def test_attachment_scores_are_as_worked_out_by_hand() -> None:
+    """Of the eight arcs of "the cat has never slept in the house .", "next word" has det, advmod and det. obl and punct
+    do not join neighbours.
     """
     text = encoded(sentence(TAGS, HEADS, LABELS))
     study = Attachment(replicates=5)
     flow = np.zeros((1, 11, 11))
     for word, head in enumerate(HEADS):
-        flow[0, head, word + 1] = 1.0  # from the head to the dependent; the root's goes to [CLS]'s column of nobody
+        flow[0, head, word + 1] = 1.0  # from the head to the dependent; for the root from [CLS]
     study.observe(text, {"G": flow, "A": flow.swapaxes(1, 2)})
-    rows = [row for row in study.tables()["attachment"] if row["layer"] == 1 or row["tree"] in CHAINS]  # not that of the best layer
+    rows = [row for row in study.tables()["attachment"] if row["layer"] == 1 or row["tree"] in CHAINS]  # without the row of the best layer
     found = {(row["tree"], row["arcs"], row["direction"]): row for row in rows}
     assert found["next word", "all", "directed"]["value"] == pytest.approx(3 / 8)
     assert found["next word", "all", "undirected"]["value"] == pytest.approx(3 / 8)
@@ -177,7 +177,7 @@ def test_attachment_by_hand() -> None:
     assert found["next word", "all", "directed"]["arcs_a_sentence"] == 8
     assert found["next word", "core", "directed"]["arcs_a_sentence"] == 1  # nsubj
     assert found["next word", "non-core", "directed"]["arcs_a_sentence"] == 1  # obl
-    assert found["next word", "open-open", "directed"]["value"] == pytest.approx(1 / 3)  # cat, never, house on slept
+    assert found["next word", "open-open", "directed"]["value"] == pytest.approx(1 / 3)  # cat, never and house depend on slept
     assert found["next word", "closed-closed", "directed"]["n"] == 0
     assert np.isnan(found["next word", "closed-closed", "directed"]["value"])
     assert found["G", "all", "directed"]["value"] == 1
@@ -189,7 +189,7 @@ def test_attachment_by_hand() -> None:
     assert next(iter(turned.tables()["attachment"].where(tree="A", arcs="all", direction="directed")))["value"] == 1
 
 
-def test_labels_whole_or_without_their_subtype() -> None:
+def test_arcs_are_classified_by_whole_labels_or_without_subtypes() -> None:
     document = sentence("PRON NOUN AUX VERB", [2, 4, 4, 0], "nmod:poss nsubj:pass aux:pass root")
     for labels, arcs in (("main", 1), ("whole", 0)):
         study = Attachment(labels=labels, replicates=0)  # type: ignore[arg-type]
@@ -200,18 +200,18 @@ def test_labels_whole_or_without_their_subtype() -> None:
         Attachment(labels="short")  # type: ignore[arg-type]
 
 
-def test_trees_stay_in_their_sentence() -> None:
+def test_spanning_trees_do_not_cross_sentences() -> None:
     rng = np.random.default_rng(3)
     heads = spanning(rng.random((7, 7)), [0, 0, 0, 1, 1, 1, 1])
     assert all(head == -1 or (head < 3) == (word < 3) for word, head in enumerate(heads))
     assert [head for head in heads[:3] if head < 0] == [head for head in heads[3:] if head < 0] == [-1]
-    # The best of both trees for one word over another: 0 -> 1 beats 1 -> 0.
+    # Two words have two possible trees: 0 -> 1 has more flow than 1 -> 0.
     assert spanning(np.array([[0, 2.0], [1.0, 0]]), [0, 0]) == [-1, 0]
     assert spanning(np.array([[0, 2.0], [1.0, 0]]), [0, 0], transpose=True) == [1, -1]
 
 
-# METHODS' numbers for chains, and those of the data at hand; by chain and variant, or chain, class of arcs and
-# direction.
+# The golden numbers for chains, computed by a separate script, and the numbers of the data in this test, by chain and variant, or by chain,
+# class of arcs and direction.
 CORRELATIONS = {
     ("next word", "undirected"): (0.356, 0.359),
     ("next word", "undirected with diagonal"): (0.509, 0.507),
@@ -233,18 +233,19 @@ ATTACHMENTS = {
 }
 
 
-def test_chains_on_gum(data: Path) -> None:
-    """METHODS' golden numbers are of the first 500 of 707 sentences (9,647 words) of GUM's dev part in UD 2.3; what is
-    at hand is UD 2.5.
+def test_chains_on_gum_agree_with_the_golden_numbers(data: Path) -> None:
+    """The golden numbers are for the first 500 of 707 sentences (9,647 words) of GUM's dev part in UD 2.3.
+    This test uses UD 2.5.
 
-    That has 784 sentences; without GUM_interview_peres, which has 77, they are 707, so it seems to be the same part
-    and one document. Which of them were the first 500 depends on the order of the documents then, which is not
-    known: the first 500 now are longer (23.1 words to 19.3) and hold little of the how-to texts, and correlations go
-    with the length of sentences. So here are all sentences. All golden ones have a correlation, so those of one and
-    two words must have been left out: 751 are left. Attachment then agrees to .007 for all arcs and to .012 in each
-    class, correlations to .008; except that of "previous word" without the diagonal, the one that changes most with
-    length (-.37 below 11 words, .52 above 30), to .03. Arcs between closed classes are too few to compare (84
-    sentences).
+    UD 2.5 has 784 sentences. Without GUM_interview_peres, which has 77, there are 707, so it seems to be the same part
+    and one more document. Which sentences were the first 500 depends on the order of the documents in UD 2.3, which is
+    not known. The first 500 of UD 2.5 are longer (23.1 words instead of 19.3) and include few how-to texts, and
+    correlations depend on the length of sentences. So this test uses all sentences. All golden sentences have a
+    correlation, so sentences of one and two words must have been excluded; 751 remain.
+
+    Then attachment agrees to .007 for all arcs and to .012 in each class, and correlations agree to .008. The exception
+    is "previous word", directed, without the diagonal, which agrees to .03: it depends most on length (-.37 below 11
+    words, .52 above 30). Arcs between closed classes are too few to compare (84 sentences).
     """
     trees, attached = TreeDistances(replicates=0), Attachment(labels="whole", replicates=0)
     documents = read(data / "ud/en_gum-r2.5-ud-dev.conllu.xz")
@@ -255,21 +256,21 @@ def test_chains_on_gum(data: Path) -> None:
         trees.observe(text, {"A": np.zeros((1, len(text), len(text)))})
         attached.observe(text, {})
     correlations = {(row["chain"], row["variant"]): row for row in trees.tables()["tree_distances_chains"].where(method="pearson")}
-    for key, (golden, own) in CORRELATIONS.items():
-        assert correlations[key]["value"] == pytest.approx(own, abs=6e-4), key
+    for key, (golden, measured) in CORRELATIONS.items():
+        assert correlations[key]["value"] == pytest.approx(measured, abs=6e-4), key
         assert correlations[key]["value"] == pytest.approx(golden, abs=0.031 if key == ("previous word", "directed") else 0.0085), key
     scores = {(row["tree"], row["arcs"], row["direction"]): row["value"] for row in attached.tables()["attachment"]}
-    for place, (golden, own) in ATTACHMENTS.items():
-        assert scores[place] == pytest.approx(own, abs=6e-5), place
+    for place, (golden, measured) in ATTACHMENTS.items():
+        assert scores[place] == pytest.approx(measured, abs=6e-5), place
         assert scores[place] == pytest.approx(golden, abs=0.007 if place[1] == "all" else 0.012), place
-    plainly = [plain_correlation([word.head or 0 for word in document.words]) for document in texts]
-    assert correlations["next word", "undirected"]["value"] == pytest.approx(np.mean(plainly), abs=1e-6)
+    plain = [plain_correlation([word.head or 0 for word in document.words]) for document in texts]
+    assert correlations["next word", "undirected"]["value"] == pytest.approx(np.mean(plain), abs=1e-6)
     assert correlations["next word", "undirected"]["n"] == 751
 
 
 def plain_correlation(heads: list[int]) -> float:
-    """Of minus the distance in the text with minus that in the tree, which is walked from every word to its
-    neighbours.
+    """The correlation between distances in the text and in the tree. Tree distances are found by a breadth-first search
+    from every word.
     """
     size = len(heads)
     near: list[list[int]] = [[] for _ in heads]
@@ -277,11 +278,11 @@ def plain_correlation(heads: list[int]) -> float:
         if head:
             near[word].append(head - 1)
             near[head - 1].append(word)
-    apart, steps = [], []
+    distances, steps = [], []
     for start in range(size):
         found, edge = {start: 0}, [start]
         while edge:
             edge = [other for word in edge for other in near[word] if found.setdefault(other, found[word] + 1) == found[word] + 1]
-        apart += [abs(start - other) for other in range(size) if other != start]
+        distances += [abs(start - other) for other in range(size) if other != start]
         steps += [found[other] for other in range(size) if other != start]
-    return float(np.corrcoef(apart, steps)[0, 1])
+    return float(np.corrcoef(distances, steps)[0, 1])

@@ -1,4 +1,4 @@
-"""Influence between the words of one text: the numbers of the flow study, laid out as a map of attention is."""
+"""Influence between the words of one text: the numbers of the flow study, in the layout of an attention map."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def bert() -> Model:
     return Model("bert", network, Tokenizer(tokens), *find_sites(network))
 
 
-def test_numbers_are_those_of_the_flow_study(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A study over the same sentence, looked at while it observes it: bit for bit, sketches of G* included."""
+def test_influence_equals_the_numbers_of_the_flow_study(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The view has the numbers that a study of the same sentence observes, sketches of G* included."""
     seen = []
     monkeypatch.setattr(Precision, "observe", lambda self, text, found: seen.append((text, found)))
     monkeypatch.setattr(Precision, "tables", lambda self: {})
@@ -54,7 +54,7 @@ def test_numbers_are_those_of_the_flow_study(bert: Model, monkeypatch: pytest.Mo
         assert view.influence(kind).rows == WORDS
 
 
-def test_attention_and_rollout_against_a_plain_second_computation(bert: Model) -> None:
+def test_attention_and_rollout_equal_a_plain_computation(bert: Model) -> None:
     encoded = typed(bert, " ".join(WORDS)).encoded
     assert len(encoded) > len(WORDS) + 2, "some word has several tokens"
     maps = look(bert, encoded)
@@ -73,7 +73,7 @@ def test_attention_and_rollout_against_a_plain_second_computation(bert: Model) -
     assert influence.grid("A").rows == ("[CLS]", *WORDS, "[SEP]")
 
 
-def test_g_of_one_layer_against_autograd(bert: Model) -> None:
+def test_g_of_one_layer_equals_the_jacobian_by_autograd(bert: Model) -> None:
     encoded = typed(bert, " ".join(WORDS)).encoded
     with torch.no_grad():
         states = bert.network(**bert.inputs([encoded]), output_hidden_states=True).hidden_states[0]
@@ -84,9 +84,9 @@ def test_g_of_one_layer_against_autograd(bert: Model) -> None:
     assert_allclose(Influence(bert, encoded).grid("G", 1, "token").weights, expected, rtol=1e-3)
 
 
-def test_a_sketch_says_its_error_and_an_exact_measure_says_nothing(bert: Model) -> None:
+def test_a_sketch_has_a_note_of_its_error_and_an_exact_measure_has_none(bert: Model) -> None:
     exact, mini = Influence(bert, typed(bert, "The cats").encoded), hs.load("mini")
-    assert exact.note("G*") == "", "no more features than probes"
+    assert exact.note("G*") == "", "exact, because there are no more features than probes"
     influence = Influence(mini, typed(mini, "cats").encoded)
     assert re.fullmatch(r"G\*: sketched with 32 probes: a relative standard error of \d+\.\d% per entry on average", influence.note("G*"))
     assert (exact.note("G"), exact.note("A")) == ("", "")
@@ -95,11 +95,11 @@ def test_a_sketch_says_its_error_and_an_exact_measure_says_nothing(bert: Model) 
     assert exact.settings("rollout") == "measure:rollout"
 
 
-def test_names_of_measures_and_layers(bert: Model) -> None:
+def test_measures_and_layers_are_found_and_unknown_ones_are_refused(bert: Model) -> None:
     assert find_measures(["norm", "G*", "norms"]) == ("norms", "G*")
     assert find_layers([2, "mean", 2], bert) == (2, "mean")
-    for names, says in ((["H"], "measure 'H' is unknown. Use one of A, G, G*, rollout, maxflow, norms"), ([], "no measure is named")):
-        with pytest.raises(RunError, match=re.escape(says)):
+    for names, message in ((["H"], "measure 'H' is unknown. Use one of A, G, G*, rollout, maxflow, norms"), ([], "no measure is named")):
+        with pytest.raises(RunError, match=re.escape(message)):
             find_measures(names)
     with pytest.raises(RunError, match=re.escape("bert has no layer 3. Its layers are 1 to 2; mean is their mean")):
         find_layers([3], bert)

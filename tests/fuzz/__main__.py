@@ -1,5 +1,5 @@
-"""`make fuzz`: very many inputs for every reader, one after another; what breaks is written to a file, with the
-command that shows it.
+"""`make fuzz`: try many inputs on each reader in turn. An input that causes a fault is written to a file, with the
+command that reproduces the fault.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 from fuzz_engine import Fault, Lines, Target, attempt, inputs, smaller  # noqa: E402
 from fuzz_targets import all_targets  # noqa: E402
 
-TRACED = 20  # every so many inputs it is looked whether one reaches new lines; watching is slow
+TRACED = 20  # inputs per check of whether an input reaches new lines; tracing lines is slow
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def fuzz(targets: list[Target], total: int, seed: int, out: Path, folder: Path, again: bool) -> int:
-    """Try all targets; the number of different faults."""
+    """Try all targets and return the number of distinct faults."""
     out.mkdir(parents=True, exist_ok=True)
     ledger = out / f"progress-{seed}.json"
     done: dict[str, int] = json.loads(ledger.read_text()) if ledger.is_file() and not again else {}
@@ -62,7 +62,7 @@ def fuzz(targets: list[Target], total: int, seed: int, out: Path, folder: Path, 
         for data in target.seeds:
             lines.new(partial(attempt, target, data, folder / "in"))
         for number in range(first, wanted):
-            faulthandler.dump_traceback_later(120, exit=True)  # where even the alarm is not heard
+            faulthandler.dump_traceback_later(120, exit=True)  # for code that even the alarm cannot stop
             data = next(inputs(target, seed, number, number + 1, pool))
             fault = attempt(target, data, folder / "in")
             if fault is not None:
@@ -91,7 +91,7 @@ def fuzz(targets: list[Target], total: int, seed: int, out: Path, folder: Path, 
 
 
 def report(target: Target, data: bytes, fault: Fault, out: Path, folder: Path) -> None:
-    """Write down an input that breaks something, as short as it can be made, and how to see it."""
+    """Write two files: a shortened input that causes the fault, and the trace with the command that reproduces it."""
     name = re.sub(r"[^\w.-]+", "-", "-".join(fault.key))
     short = smaller(target, data, fault, folder)
     (out / f"{name}.input").write_bytes(short)

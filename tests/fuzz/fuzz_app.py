@@ -1,4 +1,4 @@
-"""What visitors of the web app send: bodies, addresses, headers."""
+"""Requests to the web app: bodies, addresses and headers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKENS = (
 
 @cache
 def client() -> TestClient:
-    """A client of an app over a small run and a tiny model."""
+    """A test client of the app, which serves a small run and a tiny model."""
     app = create_app({"run": Results.open(run_folder())}, {"bert": tiny()})
     started = TestClient(app, base_url="http://localhost:8765", follow_redirects=False)
     started.__enter__()
@@ -41,6 +41,7 @@ def client() -> TestClient:
 
 
 def judged(status: int, text: str, path: str = "/api/") -> None:
+    """Assert that an answer is no server error, reveals no internals and, if it is an API error, has the right keys."""
     assert status < 500, text
     assert "Traceback" not in text
     assert str(run_folder()) not in text
@@ -50,7 +51,7 @@ def judged(status: int, text: str, path: str = "/api/") -> None:
 
 
 def send(data: bytes, folder: Path) -> None:
-    """A body for the one address that takes one."""
+    """Post a body to the only address that accepts one, and check the answer."""
     answer = client().post("/api/texts", content=data, headers={"Content-Type": "application/json"})
     judged(answer.status_code, answer.text)
     if answer.status_code == 200:
@@ -62,7 +63,7 @@ def send(data: bytes, folder: Path) -> None:
 
 
 def ask(data: bytes, folder: Path) -> None:
-    """A method, an address and headers, a line each."""
+    """Send a request and check the answer. The lines are the method, the address and one header each."""
     method, address, *lines = [*data.split(b"\n"), b"", b""][:12]
     name = "".join(chr(byte) for byte in method if chr(byte).isalpha())[:20] or "GET"
     raw = b"".join(bytes([byte]) if byte < 127 else b"%%%02x" % byte for byte in address if byte > 32 and byte != 35)[:4000]
@@ -77,7 +78,7 @@ def ask(data: bytes, folder: Path) -> None:
 
 
 def targets() -> list[Target]:
-    """All of these readers."""
+    """The targets of this module."""
     return [
         Target("app/bodies", BODIES, send, (b'"model"', b'"second"', b"null", b"bert"), shaped=Mutator.json, share=0.15),
         Target("app/addresses", ADDRESSES, ask, TOKENS, share=0.3),

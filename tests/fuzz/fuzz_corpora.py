@@ -1,6 +1,4 @@
-"""Readers of corpora: every format, compressed files, the validator, counts, the comparison of annotations, word
-vectors.
-"""
+"""Readers of corpora: formats, compressed files, the validator, statistics, comparison of annotations, word vectors."""
 
 from __future__ import annotations
 
@@ -85,7 +83,7 @@ SEEDS: dict[str, bytes] = {
         b"#begin document (d/stereotype); part 000\nd 0 0 The - - - - - - * (1\nd 0 1 cook - - - - - - * 1)\nd 0 2 a - - - - - - * -\n"
         b"d 0 3 nurse - - - - - - * -\nd 0 4 he - - - - - - * (1)\n#end document\n"
     ),
-    # Files of a folder, parted by form feeds.
+    # The files of a folder, separated by form feeds.
     "keyphrases": "One two. Three\nfour “six”\n\ffour;\n\tone\n two; \xfcber\n".encode(),
     "brat": b"One two. Three\r\nfour\n\fT1\tTask 0 3\tOne\nT2\tTask 4 7;16 20\ttwo four\n*\tSame T1 T2\n#1\tNote T1\tx\n",
 }
@@ -168,7 +166,7 @@ SUFFIX |= {
     "conll2012": ".gold_conll",
     "winobias": ".v4_gold_conll",
 }
-# What is said of a file as a whole; everything else must name a line.
+# Messages about a whole file; every other message must name a line.
 WHOLE = (
     "the file is empty",
     "there is no document",
@@ -185,7 +183,7 @@ MODES: tuple[Mode, ...] = ("raise", "skip")
 
 
 def write(format: str, data: bytes, folder: Path, suffix: str = "") -> Path:
-    """The input as a file, or as the folder that the format wants."""
+    """Write the input to a file, or to a folder if the format needs one, and return the path."""
     path = folder / f"fuzz{suffix}"
     if format in FOLDERS:
         path.mkdir()
@@ -197,12 +195,12 @@ def write(format: str, data: bytes, folder: Path, suffix: str = "") -> Path:
 
 
 def documents_of(corpus: Corpus, path: Path) -> int | None:
-    """How many documents a corpus holds, each of which is sound; None if it is refused, which must say where."""
+    """Check every document of a corpus and return their number; None if the corpus is refused with the right place."""
     try:
         documents = list(corpus)
     except CorpusError as error:
         assert str(path) in str(error)
-        assert error.line is not None or any(part in error.problem for part in WHOLE), f"no line: {error}"
+        assert error.line is not None or any(part in error.problem for part in WHOLE), f"the message names no line: {error}"
         return None
     assert len({document.id for document in documents}) == len(documents)
     for document in documents:
@@ -218,7 +216,7 @@ def documents_of(corpus: Corpus, path: Path) -> int | None:
 
 
 def read_all(format: str, data: bytes, folder: Path) -> None:
-    """Read a file whose format is named, strictly and leniently; what needs no leniency reads the same with it."""
+    """Read a file of a known format in both modes. A file without errors must read the same in both."""
     path = write(format, data, folder)
     found = {mode: documents_of(read(path, format=format, on_error=mode), path) for mode in MODES}
     assert found["raise"] is None or found["raise"] == found["skip"]
@@ -228,7 +226,7 @@ def read_all(format: str, data: bytes, folder: Path) -> None:
 
 
 def sniff(data: bytes, folder: Path) -> None:
-    """Read a file by what its name and its first lines suggest."""
+    """Read a file whose format is guessed from its name and its first lines."""
     name, _, content = data.partition(b"\n")
     suffix = name.decode("utf-8", "replace").replace("/", "").replace("\x00", "")[:40]
     path = folder / f"fuzz{suffix}"
@@ -241,7 +239,7 @@ def sniff(data: bytes, folder: Path) -> None:
 
 
 def unpack(suffix: str, data: bytes, folder: Path) -> None:
-    """Read a compressed file."""
+    """Read a compressed file in both modes."""
     path = folder / f"fuzz.{suffix}"
     path.write_bytes(data)
     for mode in MODES:
@@ -249,7 +247,7 @@ def unpack(suffix: str, data: bytes, folder: Path) -> None:
 
 
 def judge(data: bytes, folder: Path) -> None:
-    """The validator never raises, finds the same again, and agrees with the reader on what is sound."""
+    """Check that the validator never raises, has consistent levels, and agrees with the reader on valid files."""
     path = folder / "fuzz.conllu"
     path.write_bytes(data)
     findings = check([path])
@@ -259,13 +257,13 @@ def judge(data: bytes, folder: Path) -> None:
     assert all(len(str(finding)) < 3000 for finding in findings)
     for level in (1, 2):
         assert check([path], level) == [finding for finding in findings if finding.level <= level]
-    # What has nothing wrong up to level 2 can be read without an error.
+    # A file without findings up to level 2 can be read without an error.
     if all(finding.level == 3 or finding.note for finding in findings):
         assert all(sentence.words for document in read(path) for sentence in document.sentences)
 
 
 def entities(data: bytes, folder: Path) -> None:
-    """Brackets of coreference, one value for each word of a sentence."""
+    """Read and validate coreference brackets, one value per word of a sentence."""
     values = data.replace(b"\t", b" ").replace(b"\r", b" ").split(b"\n")[:40]
     rows = [b"%d\tw\t_\tX\t_\t_\t%d\tdep\t_\tEntity=%s" % (number, number - 1, value) for number, value in enumerate(values, 1)]
     read_all("conllu", b"# global.Entity = GRP-etype\n" + b"\n".join(rows) + b"\n\n", folder)
@@ -273,7 +271,7 @@ def entities(data: bytes, folder: Path) -> None:
 
 
 def agree(data: bytes, folder: Path) -> None:
-    """A file compared with the one that it was made from, both ways round."""
+    """Compare a file with the file from which it was made, in both directions."""
     first, second = folder / "first.conllu", folder / "second.conllu"
     first.write_bytes(CONLLU.encode())
     second.write_bytes(data)
@@ -287,7 +285,7 @@ def agree(data: bytes, folder: Path) -> None:
 
 
 def vectors(suffix: str, data: bytes, folder: Path) -> None:
-    """Word vectors."""
+    """Read word vectors and check their shapes and values."""
     path = folder / f"vectors{suffix}"
     path.write_bytes(data)
     try:
@@ -301,8 +299,8 @@ def vectors(suffix: str, data: bytes, folder: Path) -> None:
     assert np.isfinite(found.first).all()
 
 
-def packed_again(pack: str) -> Callable[[Mutator, bytes], bytes]:
-    """A mutation of what is inside a compressed file, so that the outside stays sound."""
+def mutate_content(pack: str) -> Callable[[Mutator, bytes], bytes]:
+    """A function that mutates the content of a compressed file, so that the compressed data stay valid."""
 
     def shaped(mutator: Mutator, data: bytes) -> bytes:
         try:
@@ -310,7 +308,7 @@ def packed_again(pack: str) -> Callable[[Mutator, bytes], bytes]:
         except (OSError, EOFError, zlib.error, lzma.LZMAError):
             inside = b""
         changed = mutator.mutated(inside[:5000], [CONLLU.encode()])
-        if mutator.random.random() < 0.05:  # a bomb, of a size that a test can bear: a thousand times what it seems
+        if mutator.random.random() < 0.05:  # a small decompression bomb: a thousand times its size
             changed = mutator.random.choice((b"\n", b"a ", b"\x00", b"1\ta\t_\t_\t_\t_\t0\t_\t_\t_\n\n")) * 5_000
         return gzip.compress(changed, 1) if pack == "gz" else lzma.compress(changed, preset=0)
 
@@ -318,14 +316,14 @@ def packed_again(pack: str) -> Callable[[Mutator, bytes], bytes]:
 
 
 def npz(**arrays: object) -> bytes:
-    """Arrays as the bytes of an npz; objects are pickled."""
+    """The bytes of an npz file with these arrays; objects are pickled."""
     file = io.BytesIO()
     np.savez(file, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
     return file.getvalue()
 
 
 def npz_shaped(mutator: Mutator, data: bytes) -> bytes:
-    """An npz whose arrays are of other kinds, shapes and names."""
+    """An npz file in which one array has another type, shape, content or name."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -361,7 +359,7 @@ def npz_shaped(mutator: Mutator, data: bytes) -> bytes:
 
 
 def targets() -> list[Target]:
-    """All of these readers."""
+    """The targets of this module."""
 
     def format_target(format: str) -> Target:
         return Target(f"corpus/{format}", [SEEDS[format]], lambda data, folder: read_all(format, data, folder), TOKENS.get(format, ()))
@@ -383,7 +381,7 @@ def targets() -> list[Target]:
                 f"corpus/{pack}",
                 packs[pack],
                 partial(unpack, f"conllu.{pack}"),
-                shaped=packed_again(pack),
+                shaped=mutate_content(pack),
                 share=0.3,
             )
             for pack in packs

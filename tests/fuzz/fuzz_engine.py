@@ -1,6 +1,4 @@
-"""One input at a time: put into a reader under a watch, and judged by one rule. Only headscope's own errors may come
-out.
-"""
+"""Runs a reader on one input at a time, with limits of time and memory. Only headscope's errors may escape."""
 
 from __future__ import annotations
 
@@ -23,18 +21,18 @@ from mutations import Mutator
 
 from headscope.errors import HeadscopeError
 
-SECONDS = 5.0  # of work for one input: far more than any takes, far less than for ever
-MEGABYTES = 400  # that one input may add to the most memory ever held
-LONGEST = 3000  # characters of a message
+SECONDS = 5.0  # of CPU time per input, far more than any input needs
+MEGABYTES = 400  # by which one input may raise the peak memory
+LONGEST = 3000  # characters in a message
 
 
 @dataclass(frozen=True)
 class Target:
-    """A reader. `check` puts an input into it, with an empty folder to write to, and asserts what must hold of what was
-    read.
+    """A reader to test. `check` reads an input, with an empty folder to write to, and asserts what must hold of the
+    result.
 
-    `shaped` changes an input as something that has parts, where bytes at random would be refused at the door;
-    `share` is how many inputs it gets beside others.
+    `shaped` mutates the structure of an input, for formats that refuse random bytes at once. `share` is the number of
+    inputs relative to other targets.
     """
 
     name: str
@@ -47,7 +45,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that should not have come out of a reader."""
+    """An error that a reader should not have raised."""
 
     target: str
     kind: str
@@ -56,7 +54,7 @@ class Fault:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells one fault from another."""
+        """The values that identify a fault."""
         return self.target, self.kind, self.place
 
 
@@ -65,21 +63,21 @@ class TooSlow(BaseException):
 
 
 def inputs(target: Target, seed: int, start: int, end: int, pool: Sequence[bytes] | None = None) -> Iterator[bytes]:
-    """Inputs number `start` to `end`, each of which depends on its number and the pool alone."""
+    """The inputs from `start` to `end`. Each depends only on the target, the seed, its number and the pool."""
     known = target.seeds if pool is None else pool
     for number in range(start, end):
         mutator = Mutator(f"{seed}/{target.name}/{number}", target.tokens)
         data = mutator.random.choice(known)
         way = mutator.random.random() if target.shaped is not None else 1.0
         if target.shaped is not None and way < 0.75:
-            with contextlib.suppress(Exception), warnings.catch_warnings():  # what cannot be changed in some way stays as it is
+            with contextlib.suppress(Exception), warnings.catch_warnings():  # some inputs cannot be mutated
                 warnings.simplefilter("ignore")
                 data = target.shaped(mutator, data)
         yield data if way < 0.65 else mutator.mutated(data, known)
 
 
 def attempt(target: Target, data: bytes, folder: Path, seconds: float = SECONDS) -> Fault | None:
-    """What is wrong with how a reader takes an input; None if nothing is."""
+    """Run a reader on an input and return the fault; None if there is none."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -89,28 +87,28 @@ def attempt(target: Target, data: bytes, folder: Path, seconds: float = SECONDS)
             try:
                 target.check(data, folder)
             except HeadscopeError as error:
-                said = str(error)
-                assert error.problem.strip(), "an error without a word"
-                assert len(said) <= LONGEST, f"a message of {len(said)} characters: {said[:200]}"
-                assert "Traceback" not in said
-                said.encode("utf-8", "surrogateescape")
+                message = str(error)
+                assert error.problem.strip(), "an error without a message"
+                assert len(message) <= LONGEST, f"a message of {len(message)} characters: {message[:200]}"
+                assert "Traceback" not in message
+                message.encode("utf-8", "surrogateescape")
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-        assert grown < MEGABYTES, f"took {grown:.0f} MB"
+        assert grown < MEGABYTES, f"the peak memory grew by {grown:.0f} MB"
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of Rust is no Exception
+    except BaseException as error:  # a Rust panic is not an Exception
         return Fault(target.name, type(error).__name__, _place(error), "".join(traceback.format_exception(error))[-8000:])
     return None
 
 
 @contextlib.contextmanager
 def bounded_work(seconds: float) -> Iterator[None]:
-    """Raise `TooSlow` in what takes more than so many seconds of work."""
+    """Raise `TooSlow` if the block takes more than `seconds` of CPU time, or ten times as many by the clock."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise TooSlow(f"not done after {seconds:g} seconds")
 
-    # Seconds of work, so that a busy machine makes nothing slow; for what only waits, ten times as many of the clock.
+    # CPU time does not depend on the load of the machine. The limit by the clock is for code that only waits.
     timers = {signal.ITIMER_PROF: (signal.SIGPROF, seconds), signal.ITIMER_REAL: (signal.SIGALRM, 10 * seconds)}
     before = {number: signal.signal(number, ring) for number, _ in timers.values()}
     for timer, (_, length) in timers.items():
@@ -125,14 +123,14 @@ def bounded_work(seconds: float) -> Iterator[None]:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of headscope, or of the check, that the error came through."""
+    """The innermost line of headscope in the traceback of an error, else the line where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "headscope" in frame.filename and "site-packages" not in frame.filename] or frames[-1:]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
 
 
 def smaller(target: Target, data: bytes, fault: Fault, folder: Path, seconds: float = 3.0) -> bytes:
-    """A shorter input with the same fault, by leaving out what is not needed for it, as far as there is time."""
+    """A shorter input with the same fault. Parts that the fault does not need are removed until `seconds` are over."""
     step, end = max(1, len(data) // 2), time.monotonic() + seconds
     while step and time.monotonic() < end:
         place = 0
@@ -148,13 +146,13 @@ def smaller(target: Target, data: bytes, fault: Fault, folder: Path, seconds: fl
 
 
 class Lines:
-    """Which lines of headscope a call passes through: what tells an input that reaches something new."""
+    """The lines of headscope that calls have executed, to recognise inputs that reach new code."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[str, int]] = set()
 
     def new(self, call: Callable[[], Any]) -> bool:
-        """Whether a call reaches lines that none before it did."""
+        """Whether a call executes lines that no earlier call executed."""
         before = len(self.seen)
         sys.settrace(self._enter)
         try:

@@ -1,4 +1,4 @@
-"""Model folders of which one file is another, and texts that are typed in."""
+"""Model folders with one mutated file, and typed texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXTS = ["The cats play.", "Ännchen läßt 猫 and 🐈‍⬛ “sit”—on…
 
 @cache
 def model_folder() -> Path:
-    """A tiny pruned BERT in a folder, in two files with an index."""
+    """A folder with a tiny pruned BERT and an index of its weights."""
     folder = Path(tempfile.mkdtemp(prefix="headscope-fuzz-")) / "model"
     tokenizer = FAMILIES["wordpiece"]()
     whole = folder.parent / "whole"
@@ -45,6 +45,7 @@ def model_folder() -> Path:
 
 
 def load(file: str, data: bytes, folder: Path) -> None:
+    """Load a model folder in which one file is replaced, and run the model on a text."""
     path = folder / "model"
     shutil.copytree(model_folder(), path)
     (path / file).write_bytes(data)
@@ -53,7 +54,7 @@ def load(file: str, data: bytes, folder: Path) -> None:
 
 
 def read_typed(data: bytes, folder: Path) -> None:
-    """One text, or two parted by a form feed."""
+    """View one text, or two texts separated by a form feed."""
     text, mark, second = data.decode("utf-8", "surrogateescape").partition("\f")
     model = tiny()
     reading = typed(model, text, second if mark else None, 40)
@@ -64,7 +65,7 @@ def read_typed(data: bytes, folder: Path) -> None:
 
 
 def targets() -> list[Target]:
-    """All of these readers; making them makes a model."""
+    """The targets of this module. The first call builds a model."""
     folder = model_folder()
     json_shaped = Mutator.json
     return [

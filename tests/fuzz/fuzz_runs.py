@@ -1,6 +1,4 @@
-"""Run folders as they are shown, reported, compared, served and gone on with; maps that other tools saved;
-specifications.
-"""
+"""Run folders that are shown, reported, compared, served and resumed; maps saved by other tools; specifications."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ level = "word"
 
 @cache
 def tiny() -> Model:
-    """A BERT of two layers."""
+    """A BERT with two layers."""
     tokens = FAMILIES["wordpiece"]()
     network = build("bert", vocabulary=len(tokens))
     return Model("bert", network, Tokenizer(tokens), *find_sites(network))
@@ -64,7 +62,7 @@ def tiny() -> Model:
 
 @cache
 def run_folder() -> Path:
-    """A small run, made once, whose checksums are taken out so that what is changed in it is looked at."""
+    """A small run, made once. Its checksums are removed, so that a changed file is read instead of refused."""
     folder = Path(tempfile.mkdtemp(prefix="headscope-fuzz-")) / "run"
     corpus = folder.parent / "small.conllu"
     corpus.write_text(CONLLU.replace("Haus", "cat") * 3, encoding="utf-8")
@@ -75,12 +73,12 @@ def run_folder() -> Path:
     (folder / "run.json").write_text(json.dumps(manifest))
     for name in ("states", "gallery"):
         path = folder / f"{name}.safetensors"
-        path.write_bytes(arrays_again(path.read_bytes(), lambda header: header))
+        path.write_bytes(with_header(path.read_bytes(), lambda header: header))
     return folder
 
 
-def arrays_again(data: bytes, change: Callable[[Any], Any]) -> bytes:
-    """A safetensors file whose header is changed, its checksum left out."""
+def with_header(data: bytes, change: Callable[[Any], Any]) -> bytes:
+    """A safetensors file with a changed header and without its checksum."""
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + size])
     about = header.get("__metadata__", {})
@@ -94,7 +92,7 @@ def arrays_again(data: bytes, change: Callable[[Any], Any]) -> bytes:
 
 
 def header_shaped(mutator: Mutator, data: bytes) -> bytes:
-    """A safetensors file with another header, or what its metadata says as JSON changed."""
+    """A safetensors file with a mutated header, or with mutated JSON in its metadata."""
 
     def change(header: Any) -> Any:
         about = header.get("__metadata__", {})
@@ -109,13 +107,13 @@ def header_shaped(mutator: Mutator, data: bytes) -> bytes:
         return mutator.value(header)
 
     try:
-        return arrays_again(data, change)
+        return with_header(data, change)
     except (ValueError, struct.error, TypeError, AttributeError, RecursionError):
         return data
 
 
 def table_shaped(mutator: Mutator, data: bytes) -> bytes:
-    """A Parquet file with columns left out, renamed, emptied, of other kinds."""
+    """A Parquet file in which a column is removed, renamed, emptied or of another type, or with other rows."""
     try:
         table = pq.read_table(BytesIO(data))
     except (OSError, ValueError):
@@ -148,6 +146,7 @@ def table_shaped(mutator: Mutator, data: bytes) -> bytes:
 
 
 def show(folder: Path) -> None:
+    """Print every table and the summary of a run."""
     results = Results.open(folder)
     for name in results:
         for style in ("csv", "json", "markdown", "latex"):
@@ -159,13 +158,15 @@ def page(folder: Path) -> None:
     write_report(Results.open(folder))
 
 
-def set_beside(folder: Path) -> None:
+def compare_both_ways(folder: Path) -> None:
+    """Compare a run with the unchanged run, in both orders."""
     whole = Results.open_run(run_folder())
     compare([whole, Results.open_run(folder)])
     compare([Results.open_run(folder), whole])
 
 
-def served(folder: Path) -> None:
+def serve(folder: Path) -> None:
+    """Serve a run as the web app does."""
     import asyncio
 
     runs = ServedRuns(find_runs([folder]), Limits())
@@ -180,19 +181,19 @@ def served(folder: Path) -> None:
         runs.close()
 
 
-WAYS = (show, show, show, set_beside, set_beside, page, served)  # the quick ones more often
+WAYS = (show, show, show, compare_both_ways, compare_both_ways, page, serve)  # the quick functions more often
 
 
 def open_run(file: str, data: bytes, folder: Path) -> None:
-    """A run folder of which one file is another, looked at in one of four ways, which its content decides."""
+    """Use a run folder in which one file is replaced. The content of the file selects one of four uses."""
     path = folder / "run"
     shutil.copytree(run_folder(), path)
     (path / file).write_bytes(data)
     WAYS[zlib.crc32(data) % len(WAYS)](path)
 
 
-def go_on(data: bytes, folder: Path) -> None:
-    """A run that was stopped, whose part on disk is another."""
+def resume_partial(data: bytes, folder: Path) -> None:
+    """Resume a stopped run whose partial result is replaced."""
     path, corpus = folder / "run", run_folder().parent / "small.conllu"
     shutil.copytree(run_folder(), path)
     manifest = json.loads((path / "run.json").read_text())
@@ -203,6 +204,7 @@ def go_on(data: bytes, folder: Path) -> None:
 
 
 def maps(suffix: str, data: bytes, folder: Path) -> None:
+    """Read a file of attention maps and measure them."""
     path = folder / f"maps{suffix}"
     path.write_bytes(data)
     try:
@@ -214,13 +216,14 @@ def maps(suffix: str, data: bytes, folder: Path) -> None:
 
 
 def specification(data: bytes, folder: Path) -> None:
+    """Read the specification of a run."""
     path = folder / "spec.toml"
     path.write_bytes(data)
     make_spec(read_spec(path), str(path))
 
 
 def toml_shaped(mutator: Mutator, data: bytes) -> bytes:
-    """Other values behind the equals signs."""
+    """A TOML file with another value after one of the equals signs."""
     lines = data.split(b"\n")
     places = [number for number, line in enumerate(lines) if b"=" in line]
     if not places:
@@ -232,7 +235,7 @@ def toml_shaped(mutator: Mutator, data: bytes) -> bytes:
 
 
 def given_maps() -> dict[str, Any]:
-    """Maps of two layers of two heads on three tokens."""
+    """Attention maps of two layers with two heads each, over three tokens."""
     return {
         "attention": np.full((2, 2, 3, 3), 1 / 3, np.float32),
         "tokens": np.array(["[CLS]", "cat", "[SEP]"]),
@@ -241,7 +244,7 @@ def given_maps() -> dict[str, Any]:
 
 
 def targets() -> list[Target]:
-    """All of these readers; making them makes a run."""
+    """The targets of this module. The first call makes a run."""
     shaped = {".json": Mutator.json, ".parquet": table_shaped, ".safetensors": header_shaped}
     whole = given_maps()
     as_arrays = save({"attention": whole["attention"]}, metadata={"tokens": '["[CLS]", "cat", "[SEP]"]', "words": "[-1, 0, null]"})
@@ -267,7 +270,7 @@ def targets() -> list[Target]:
             Target(f"run/{file}", [(folder / file).read_bytes()], partial(open_run, file), shaped=shaped[Path(file).suffix], share=0.04)
             for file in FILES
         ),
-        Target("run/partial", [(folder / "states.safetensors").read_bytes()], go_on, shaped=header_shaped, share=0.01),
+        Target("run/partial", [(folder / "states.safetensors").read_bytes()], resume_partial, shaped=header_shaped, share=0.01),
         Target("maps/npz", [npz(**whole)], lambda data, folder: maps(".npz", data, folder), shaped=npz_shaped, share=0.5),
         Target("maps/safetensors", [as_arrays], lambda data, folder: maps(".safetensors", data, folder), shaped=header_shaped, share=0.5),
         Target("spec", [SPEC], specification, spec_tokens, shaped=toml_shaped),

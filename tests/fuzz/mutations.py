@@ -1,6 +1,4 @@
-"""Inputs that are nearly right: bytes of a sound input, changed in the ways that files get damaged and that hostile
-people think of.
-"""
+"""Inputs that are nearly valid: the bytes of a valid input, changed as damaged files are and as attackers would."""
 
 from __future__ import annotations
 
@@ -10,7 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-BREAKS = (b"\r", b"\r\n", b"\n\n", b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85", b"\x0b", b"\x0c", b"\x1c")  # LS, PS, NEL and others
+# Line breaks, also LS, PS, NEL and others
+BREAKS = (b"\r", b"\r\n", b"\n\n", b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85", b"\x0b", b"\x0c", b"\x1c")
 SPACES = (b"\t", b" ", b"\xc2\xa0", b"\xe3\x80\x80", b"\xe2\x80\x8b", b"\t\t")
 BROKEN = (
     *(
@@ -21,7 +20,7 @@ BROKEN = (
         b"\xed\xa0\x80",
         b"\xf4\x90\x80\x80",
         b"\xf8\x88\x80\x80\x80",
-    ),  # overlong, halves, beyond
+    ),  # NUL, overlong, cut off, surrogate, out of range
     *(b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff\x00", b"\\ud800", b"\\u0000", b"\xcc\x88", b"\xe2\x80\xae", b"\xf0\x9f\x90\x88"),
 )
 NUMBERS = (b"0", b"-1", b"1", b"2", b"00", b"+1", b"1_0", b"1e999", b"NaN", b"-inf", b"0x10", b"1.5", b"\xd9\xa1", b"\xc2\xb2")
@@ -36,9 +35,7 @@ _NUMBER = re.compile(rb"[0-9]+")
 
 
 class Mutator:
-    """Changes inputs at random; the same seed makes the same changes. `tokens` are words that mean something to the
-    reader.
-    """
+    """Changes inputs at random; the same seed makes the same changes. `tokens` are meaningful in the format."""
 
     def __init__(self, seed: str, tokens: Sequence[bytes] = ()) -> None:
         self.random = random.Random(seed)
@@ -49,7 +46,7 @@ class Mutator:
         )
 
     def mutated(self, data: bytes, others: Sequence[bytes]) -> bytes:
-        """The input after a few changes, at most 100,000 bytes of it."""
+        """The input after a few changes, cut to at most 100,000 bytes."""
         if others and self.random.random() < 0.1:
             data = self._splice(data, self.random.choice(others))
         for _ in range(min(1 + int(self.random.expovariate(0.6)), 8)):
@@ -107,7 +104,7 @@ class Mutator:
         return b"\n".join(lines)
 
     def _cells(self, data: bytes) -> bytes:
-        """Two cells of a row swapped, or one that takes the place of another row's."""
+        """Swap two cells of a row, or replace a cell by one from another row."""
         lines = data.split(b"\n")
         a, b = self.random.randrange(len(lines)), self.random.randrange(len(lines))
         mark = next((mark for mark in (b"\t", b",", b" ") if mark in lines[a]), b" ")
@@ -124,7 +121,7 @@ class Mutator:
         return data.replace(b"\n", self.random.choice(BREAKS), self.random.choice((1, 2, -1)))
 
     def _repeat(self, data: bytes) -> bytes:
-        """Something very often: lines of a length that nobody expects."""
+        """Insert a token many times, which makes lines of unexpected length."""
         start, _ = self._place(data)
         piece = self.random.choice(self._tokens) or b"x"
         return data[:start] + piece * min(self.random.choice((10, 100, 3000)), 30_000 // len(piece)) + data[start:]
@@ -136,7 +133,7 @@ class Mutator:
         return data[:start] + opening * deep + data[start:end] + closing * self.random.choice((deep, deep - 1, 0)) + data[end:]
 
     def _again(self, data: bytes) -> bytes:
-        """The same in another encoding, or twice."""
+        """The input in another encoding, twice, or with a byte order mark."""
         text = data.decode("utf-8", "replace")
         return self.random.choice((data + data, text.encode("utf-16"), text.encode("latin-1", "replace"), b"\xef\xbb\xbf" + data))
 
@@ -144,7 +141,7 @@ class Mutator:
         return data[: self.random.randint(0, len(data))] + other[self.random.randint(0, len(other)) :]
 
     def value(self, data: Any) -> Any:
-        """A value of JSON with something in it changed, left out, doubled, or put where it does not belong."""
+        """A JSON value in which one element is changed, removed, duplicated or moved to a wrong place."""
         spots = list(_spots(data))
         if not spots:
             return self.random.choice(VALUES)
@@ -162,7 +159,7 @@ class Mutator:
         return data
 
     def json(self, data: bytes) -> bytes:
-        """A JSON file with some values changed; bytes that are no JSON stay what they are."""
+        """A JSON file with some values changed; bytes that are not JSON are returned unchanged."""
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
@@ -177,7 +174,7 @@ def _holds(holder: Any, key: Any) -> bool:
 
 
 def _spots(data: Any) -> list[tuple[Any, Any]]:
-    """Every place in a value: what holds it, and under which key or number."""
+    """Every place in a value: its container, and its key or index there."""
     found: list[tuple[Any, Any]] = []
     for key in list(data) if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
         found.append((data, key))

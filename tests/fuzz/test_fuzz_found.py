@@ -1,4 +1,4 @@
-"""What fuzzing found, each with a small input that showed it."""
+"""Faults that fuzzing found, each with a small input that caused it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ from headscope.views.run import run_data
 
 
 def megabytes() -> float:
+    """The peak memory of this process, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 @pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 @pytest.mark.parametrize("filling", [b"\x00", b"word ", b"1\tw\t_\t_\t_\t_\t0\troot\t_\t_\n\n"])
-def test_a_small_file_that_unpacks_to_very_much(
+def test_a_decompression_bomb_is_refused_without_much_memory(
     tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes], filling: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpus_files, "UNPACKED", 1 << 18)
@@ -54,7 +55,7 @@ def test_a_small_file_that_unpacks_to_very_much(
     assert megabytes() - before < 200
 
 
-def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus_files, "LONGEST_LINE", 1000)
     (tmp_path / "long.jsonl").write_bytes(b'{"text": "a"}\n' + b" " * 1001)
     with pytest.raises(CorpusError, match=r"line 2 of .*long.jsonl: the line is longer than 1,000 bytes"):
@@ -63,12 +64,12 @@ def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(list(read(tmp_path / "long.jsonl"))) == 1
 
 
-def test_a_sentence_whose_name_is_as_long_as_a_book(tmp_path: Path) -> None:
+def test_a_very_long_sentence_id_is_shortened_in_findings(tmp_path: Path) -> None:
     (tmp_path / "x.conllu").write_text(f"# sent_id = {'s' * 20_000}\n1\tw\t_\t_\t_\t_\t0\troot\t_\t_\n")
     assert all(len(str(finding)) < 1200 for finding in check([tmp_path / "x.conllu"]))
 
 
-def test_a_document_that_begins_with_thousands_of_spaces(tmp_path: Path) -> None:
+def test_a_begin_line_with_many_spaces_is_read_fast_and_names_the_document(tmp_path: Path) -> None:
     row = "d 0 0 w - - - - - - * -\n"
     (tmp_path / "x_conll").write_text(f"#begin document (d){' ' * 20_000}x\n{row}#end document\n")
     with bounded_work(SECONDS):
@@ -93,7 +94,7 @@ def test_a_document_that_begins_with_thousands_of_spaces(tmp_path: Path) -> None
         ('preset = "' + "x" * 20_000 + '"', "preset = 'xxx"),
     ],
 )
-def test_specifications(tmp_path: Path, text: str, says: str) -> None:
+def test_an_invalid_specification_is_refused_with_a_short_message(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "spec.toml"
     path.write_text(text)
     with pytest.raises(RunError, match=says) as caught:
@@ -101,7 +102,7 @@ def test_specifications(tmp_path: Path, text: str, says: str) -> None:
     assert len(str(caught.value)) < 2000
 
 
-def test_word_vectors_that_are_not_finite(tmp_path: Path) -> None:
+def test_word_vectors_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     text, arrays = tmp_path / "v.txt", tmp_path / "v.npz"
     text.write_text("cat 1e39\n")
     with pytest.raises(CorpusError, match=r"line 1 of .*v.txt: a number is not finite"):
@@ -113,7 +114,7 @@ def test_word_vectors_that_are_not_finite(tmp_path: Path) -> None:
 
 
 class Canary:
-    """Unpickled, it writes a file."""
+    """Writes a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -131,13 +132,13 @@ def test_objects_in_arrays_are_never_unpickled(tmp_path: Path) -> None:
             read_maps(path)
         with pytest.raises(CorpusError, match=r"not an npz of plain arrays|no array"):
             read_vectors(path, {"cat"})
-    path.write_bytes(pickle.dumps(Canary(canary)))  # a pickle under another name
+    path.write_bytes(pickle.dumps(Canary(canary)))  # a pickle with the suffix .npz
     with pytest.raises(MeasureError):
         read_maps(path)
     assert not canary.exists()
 
 
-def test_arrays_that_unpack_to_very_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_that_would_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "maps.npz"
     np.savez_compressed(path, attention=np.zeros((8, 8, 256, 256), np.float32), tokens=np.array(["a"] * 256))
     monkeypatch.setattr(corpus_files, "_ARRAYS", 1 << 20)
@@ -147,14 +148,14 @@ def test_arrays_that_unpack_to_very_much(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("tokens", ["5", "null", '{"a": 1}'])
-def test_maps_whose_lists_are_none(tmp_path: Path, tokens: str) -> None:
+def test_maps_whose_tokens_are_not_a_list_are_refused(tmp_path: Path, tokens: str) -> None:
     path = tmp_path / "maps.safetensors"
     path.write_bytes(save({"attention": given_maps()["attention"]}, metadata={"tokens": tokens}))
     with pytest.raises(MeasureError, match="`tokens` is not a valid list"):
         read_maps(path)
 
 
-def test_states_that_are_of_another_kind(tmp_path: Path) -> None:
+def test_states_with_invalid_metadata_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "states.safetensors"
     for merges in ("[]", '{"tokens": {"n": "sum"}}', '{"tokens": 5}', "[" * 5000):
         path.write_bytes(save({"tokens/n": np.zeros(3, np.float32)}, metadata={"merges": merges}))
@@ -162,11 +163,11 @@ def test_states_that_are_of_another_kind(tmp_path: Path) -> None:
             read_states(path)
 
 
-def test_the_first_rows_of_a_table_without_rows() -> None:
+def test_first_of_an_empty_table_is_empty() -> None:
     assert len(Table(pa.table({"a": pa.array([], pa.string())})).first("a")) == 0
 
 
-def test_tables_that_cannot_be_written() -> None:
+def test_a_table_with_lists_cannot_be_written_as_csv() -> None:
     with pytest.raises(RunError, match="cannot be written as csv"):
         Table(pa.table({"a": [[1, 2]]})).to_text("csv")
 
@@ -185,7 +186,7 @@ def test_tables_that_cannot_be_written() -> None:
         {"measures": {"no such": 5}},
     ],
 )
-def test_manifests_that_make_no_sense(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_an_invalid_manifest_raises_only_errors_that_name_its_run(tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "run"
     shutil.copytree(run_folder(), path)
     manifest = json.loads((path / "run.json").read_text())
@@ -197,12 +198,12 @@ def test_manifests_that_make_no_sense(tmp_path: Path, change: dict[str, Any]) ->
             assert str(path) in str(error)
 
 
-def test_a_fault_of_headscope_itself_is_not_blamed_on_results_that_have_no_folder() -> None:
+def test_results_without_a_folder_raise_the_original_error() -> None:
     with pytest.raises(TypeError):
         run_data(Results({"counts": {}, "settings": 5, "sites": [], "signature": ""}, {}))
 
 
-def test_texts_of_all_kinds_are_looked_at() -> None:
+def test_view_refuses_empty_and_invalid_texts_but_shows_control_characters() -> None:
     with pytest.raises(HeadscopeError, match="no text"):
         hs.view(tiny(), "\u2028 \u00a0")
     with pytest.raises(HeadscopeError, match="Remove lone surrogates"):

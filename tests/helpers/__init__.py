@@ -1,1 +1,1 @@
-"""Modules that several tests import: small models, texts, corpora and studies, and slow second implementations."""
+"""Modules that several tests import: small models, texts, corpora and studies, and slow plain implementations."""

@@ -1,4 +1,4 @@
-"""Tiny randomly initialised models of many architectures: what capture promises to read."""
+"""Tiny randomly initialised models of many architectures that capture must be able to read."""
 
 from __future__ import annotations
 
@@ -63,17 +63,18 @@ ENCODER_DECODERS: dict[str, dict[str, Any]] = {
     "m2m_100": _BART,
     "mbart": _BART,
 }
-BYPASS = {"deberta-v2", "mpnet"}  # models that ignore the attention interface: read through output_attentions
+BYPASS = {"deberta-v2", "mpnet"}  # models that bypass the attention interface: their maps are read from output_attentions
 ALL = {**ENCODERS, **DECODERS, **ENCODER_DECODERS}
 
 
 def build(name: str, vocabulary: int = VOCAB, **options: Any) -> PreTrainedModel:
-    """A tiny model of the architecture, the same weights every time; options take the place of its own."""
+    """A tiny model of the architecture, with the same weights in every call; `options` override its configuration."""
     options = {"pad_token_id": 0, **ALL.get(name, {}), **options, "vocab_size": vocabulary}
     config = transformers.AutoConfig.for_model(name, **options)
     torch.manual_seed(0)
     model: PreTrainedModel = AutoModel.from_config(config, dtype=torch.float32).eval().requires_grad_(False)
-    # Random initialisation is nearly linear: larger weights make attention uneven, so that a wrong mask or bias shows.
+    # A randomly initialised model is nearly linear. Larger weights make attention uneven, so that a wrong mask or bias
+    # changes the maps.
     for parameter in model.parameters():
         if parameter.dim() > 1:
             parameter.mul_(8)
@@ -81,7 +82,7 @@ def build(name: str, vocabulary: int = VOCAB, **options: Any) -> PreTrainedModel
 
 
 def inputs(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """Three texts of 9, 6 and 2 tokens, padded on the right; for an encoder-decoder with targets of 5, 3 and 7."""
+    """A batch of three texts of 9, 6 and 2 tokens, padded on the right. An encoder-decoder has targets of 5, 3, 7."""
     torch.manual_seed(1)
 
     def side(lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""Opening pages in a real browser that is cut off from the network, and noticing what a person would not."""
+"""Open pages in a real browser without a network, and record problems that a person would not notice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Visitor:
-    """Opens pages and keeps account of what goes wrong in them: errors in the console, calls to other hosts."""
+    """Opens pages and records their problems: errors in the console, and requests to other hosts."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -20,17 +20,17 @@ class Visitor:
         self.problems: list[str] = []
 
     def open(self, address: str, width: int = 1280, dark: bool = False, offline: bool = False, drawn: bool = True) -> Page:
-        """A page in a window of its own, with its views drawn if it has any."""
+        """Open a page in a new window. With `drawn`, wait until its views are drawn."""
         context = self._browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", accept_downloads=True
         )
         self._contexts.append(context)
-        context.set_default_timeout(600_000)  # however busy the machine is
+        context.set_default_timeout(600_000)  # enough on a busy machine
         context.set_offline(offline)
         page = context.new_page()
         page.on("console", lambda message: self._note(message.type == "error", f"console: {message.text}"))
         page.on("pageerror", lambda error: self._note(True, f"error: {error}"))
-        page.on("request", lambda request: self._note(_leaves(request.url, address), f"request: {request.url}"))
+        page.on("request", lambda request: self._note(_is_external(request.url, address), f"request: {request.url}"))
         page.goto(address)
         if drawn:
             page.wait_for_selector(".hs")
@@ -45,13 +45,13 @@ class Visitor:
             context.close()
 
 
-def _leaves(url: str, address: str) -> bool:
-    asked = urlparse(url)
-    return asked.scheme not in ("file", "data", "blob", "about") and asked.netloc != urlparse(address).netloc
+def _is_external(url: str, address: str) -> bool:
+    requested = urlparse(url)
+    return requested.scheme not in ("file", "data", "blob", "about") and requested.netloc != urlparse(address).netloc
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds that keeps people out: its serious and critical rules, with the first place of each."""
+    """The serious and critical accessibility rules of axe-core that the page violates, each with its first element."""
     page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     serious = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
@@ -59,15 +59,15 @@ def violations(page: Page) -> list[str]:
 
 
 def downloaded(page: Page, button: Locator) -> bytes:
-    """The file that a click saves."""
+    """The content of the file that a click on the button downloads."""
     with page.expect_download() as download:
         button.click()
     return Path(download.value.path()).read_bytes()
 
 
 def expect(locator: Locator) -> Any:
-    """Assertions of what is or will be on the page, which wait for it."""
+    """Assertions about an element of the page. They wait until they hold."""
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=600_000)  # however busy the machine is
+    expect.set_options(timeout=600_000)  # enough on a busy machine
     return expect(locator)

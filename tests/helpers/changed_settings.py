@@ -9,7 +9,7 @@ from headscope.results.specification import Role, Specification
 
 
 def changed(annotation: Any, value: Any) -> Any:
-    """Another value of a type than this one."""
+    """A value of the type that differs from `value`."""
     options = [option for option in get_args(annotation) if option is not type(None)]
     if get_origin(annotation) is Literal:
         return next(option for option in options if option != value)
@@ -26,13 +26,13 @@ def changed(annotation: Any, value: Any) -> Any:
 
 
 def current(spec: Specification, name: str) -> Any:
-    """The value of a setting, or what the preset makes of it."""
+    """The value of a setting; if it is None, the value that the preset chooses."""
     value = getattr(spec, name)
     return value if value is not None else spec.by_preset().get(name)
 
 
 def signed(spec: Specification, hashes: dict[str, str | None] | None = None) -> tuple[str, str]:
-    """The readable part of a signature, and the hash of everything."""
+    """The readable part of the signature, and the hash of the identity."""
     contents = dict.fromkeys(spec.having(Role.CONTENT), "0123456789abcdef")
     now = identity(spec, "cpu", {**contents, **(hashes or {})})
     whole = signature(spec, now)
@@ -41,21 +41,21 @@ def signed(spec: Specification, hashes: dict[str, str | None] | None = None) -> 
 
 
 def usual(kind: type[Specification]) -> Specification:
-    """A specification with the default settings."""
+    """A specification with the default settings, and with some value for each required setting."""
     needed = {name: 3 if field.annotation is int else "some" for name, field in kind.model_fields.items() if field.is_required()}
     return kind(**needed)
 
 
 def shows_nothing_usual(kind: type[Specification]) -> None:
-    """The signature of default settings shows the version and what was read, nothing else."""
+    """Check that the signature of default settings shows only the version and the content that was read."""
     spec = usual(kind)
     shown = signed(spec)[0]
     assert len(shown.split("|")) == 1 + len(spec.having(Role.CONTENT)), shown
 
 
 def shows_what_is_changed(kind: type[Specification]) -> None:
-    """Every setting is in the signature and in the identity when it is changed, unless it is neutral or names
-    something hashed.
+    """Check that every changed setting is in the signature and changes the identity, unless it is neutral or names
+    content that is hashed.
     """
     spec = usual(kind)
     readable, whole = signed(spec)
@@ -63,7 +63,7 @@ def shows_what_is_changed(kind: type[Specification]) -> None:
         other, other_whole = signed(spec.model_copy(update={name: changed(field.annotation, current(spec, name))}))
         if Role.NEUTRAL in field.metadata:
             assert (other, other_whole) == (readable, whole), name
-        elif Role.CONTENT in field.metadata:  # its content counts, not what it is called
+        elif Role.CONTENT in field.metadata:  # its content counts, not its name
             assert other_whole == whole, name
             content, content_whole = signed(spec, {name: "fedcba9876543210"})
             (part,) = {*content.split("|")} - {*readable.split("|")}
@@ -72,7 +72,8 @@ def shows_what_is_changed(kind: type[Specification]) -> None:
             assert content_whole != whole, name
         else:
             shown = [part.split(":")[0] for part in {*other.split("|")} - {*readable.split("|")}]
-            # What is usual for some settings depends on others: kept as they were, they are no longer usual.
-            own = [part for part in shown if part == name or kind.model_fields[part].default_factory is None]
-            assert own == [name], f"{name} is changed, and the signature shows {own}"
+            # Some defaults depend on other settings. If a default changes and the setting keeps its value, the setting
+            # appears in the signature, too.
+            independent = [part for part in shown if part == name or kind.model_fields[part].default_factory is None]
+            assert independent == [name], f"{name} is changed, and the signature shows {independent}"
             assert other_whole != whole, name

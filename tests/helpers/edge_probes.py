@@ -1,4 +1,4 @@
-"""Edge probes that are hardly trained, for tests that do not need good ones."""
+"""Edge probes with little training, for tests that do not need accurate probes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUICK = {"seeds": 2, "checks": 2, "hidden": 16, "limit": 30, "max_length": 48, "
 
 @contextmanager
 def short_training() -> Iterator[None]:
-    """Check after each epoch, however short: these tests do not need good probes."""
+    """Score probes after each epoch, even if it is short, and train linear probes for at most 10 steps."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "MIN_STEPS", 1)
         patch.setattr(linear, "STEPS", 10)

@@ -1,4 +1,4 @@
-"""Parts of the sampler: few sentences of several documents, since intervals need documents."""
+"""Excerpts of the sampler: few sentences of several documents, because intervals need several documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headscope.corpora import Corpus, read
 
 
 def excerpt(documents: int = 8, sentences: int = 8, start: int = 0) -> Corpus:
-    """The first sentences of the first documents, or of some others, with the mentions within them."""
+    """The first sentences of documents number `start` to `documents`, with the mentions in these sentences."""
     found = []
     for document in list(read("sampler"))[start:documents]:
         kept = document.sentences[:sentences]

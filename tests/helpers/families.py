@@ -1,5 +1,5 @@
-"""Small tokenizers of the families that are in use, made here: their vocabularies are tiny, their pipelines are the
-real ones.
+"""Small tokenizers of the common families, built here: their vocabularies are tiny, but their pipelines are the real
+ones.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def wordpiece() -> Any:
 
 
 def letters() -> Any:
-    """A WordPiece tokenizer under which a word of n letters has n tokens, so that lengths can be read off the text."""
+    """A WordPiece tokenizer that splits a word of n letters into n tokens, so that the text shows the lengths."""
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *string.ascii_lowercase, *(f"##{mark}" for mark in string.ascii_lowercase)]
     return BertTokenizer(vocab={name: number for number, name in enumerate(vocab)})
 
@@ -80,7 +80,7 @@ def gpt2() -> Any:
 
 
 def gpt2_bos_eos() -> Any:
-    """As GPT-2, but with its one special token at both ends."""
+    """Like GPT-2, but with its only special token at both ends."""
     tokenizer = gpt2()
     end = ("<|endoftext|>", tokenizer.eos_token_id)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
@@ -111,20 +111,20 @@ def _llama_backend() -> Backend:
 
 
 def llama2() -> Any:
-    """As the tokenizer.json files of Llama 2 say it: spaces are replaced by the normalizer, and nothing splits."""
+    """Llama 2 as in its tokenizer.json files: the normalizer replaces spaces, and there is no pre-tokenizer."""
     backend = _llama_backend()
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
 
 
 def llama2_metaspace() -> Any:
-    """As transformers 5 builds Llama 2."""
+    """Llama 2 as transformers 5 builds it."""
     vocab, merges = _sentencepiece_bpe()
     return LlamaTokenizer(vocab=vocab, merges=merges)
 
 
 def gemma() -> Any:
-    """A space becomes a mark, but no mark is put before the first word."""
+    """A space becomes a mark, but there is no mark before the first word."""
     backend = _llama_backend()
     backend.normalizer = normalizers.Replace(" ", "▁")
     backend.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
@@ -144,7 +144,7 @@ def llama3() -> Any:
 
 
 def xlnet_like() -> Any:
-    """Its opening token stands at the end."""
+    """A tokenizer that puts its opening token `<cls>` at the end, like XLNet's."""
     tokenizer = t5()
     tokenizer.add_special_tokens({"cls_token": "<cls>"})
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
@@ -154,7 +154,7 @@ def xlnet_like() -> Any:
 
 
 def with_language() -> Any:
-    """A multilingual translator's: a language code before the text, which neither opens nor closes."""
+    """A tokenizer of a multilingual translator: a language code, which is no opening token, precedes the text."""
     tokenizer = t5()
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="<extra_id_0> $A </s>",
@@ -185,12 +185,12 @@ OTHERS: dict[str, Callable[[], Any]] = {
 
 @cache
 def tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of a family, `mini` included."""
+    """The tokenizer of a family, or of the embedded model with the name `mini`."""
     return load_tokenizer("mini") if name == "mini" else Tokenizer((FAMILIES | OTHERS)[name]())
 
 
 def words(text: str) -> tuple[Word, ...]:
-    """The words between spaces; `_` glues a word to the next: `cats_.` is `cats` with no space after it, then `.`."""
+    """The words between spaces. `_` joins a word to the next: `cats_.` is `cats` without a space after it, then `.`."""
     found = []
     for stretch in text.split():
         *glued, last = stretch.split("_")
@@ -199,7 +199,7 @@ def words(text: str) -> tuple[Word, ...]:
 
 
 def document(name: str, *paragraphs: str) -> Document:
-    """A document of paragraphs, whose sentences are parted by `|`."""
+    """A document of paragraphs. In each paragraph, `|` separates sentences."""
     return Document(
         name,
         tuple(Sentence(words(text), paragraph=number) for number, paragraph in enumerate(paragraphs) for text in paragraph.split("|")),

@@ -1,4 +1,4 @@
-"""Runs with a gallery: their models, texts and measures, and maps as weights."""
+"""Runs with a gallery: models, texts and measures for them, and the attention weights of gallery maps."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Map = NDArray[np.float64]
 
 
 def gallery_of(run: hs.Run) -> Gallery:
-    """The gallery of a run, which has one."""
+    """The gallery of a run; an error if there is none."""
     assert run.results.gallery is not None, run.results.manifest["dropped"]
     return run.results.gallery
 
 
 def weights(map: NDArray[np.uint16]) -> Map:
-    """Attention weights of a map as a gallery keeps it."""
+    """The attention weights of a map in the format of a gallery."""
     return map / 65535
 
 
 def load_small(tmp_path: Path, name: str, tokenizer: str) -> Model:
-    """A small random model of an architecture, with the tokenizer of a family."""
+    """Load a small random model of an architecture, with the tokenizer of a family."""
     tokens = FAMILIES[tokenizer]()
     build(name, vocabulary=len(tokens)).save_pretrained(tmp_path / name)
     tokens.save_pretrained(tmp_path / name)

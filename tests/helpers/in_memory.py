@@ -1,4 +1,4 @@
-"""Maps of models by headscope and by transformers, and the state of a model that must be left as it was."""
+"""Maps of models by headscope and by transformers, and the state of a model that headscope must not change."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def maps_of(model: Model) -> NDArray[np.float32]:
 
 
 def eager_maps(network: Any) -> NDArray[np.float32]:
-    """The same as a network returns them that was loaded with eager attention."""
+    """The maps that a network loaded with eager attention returns, [layer, head, query, key]."""
     with torch.no_grad():
         returned = network(input_ids=IDS, attention_mask=torch.ones_like(IDS), output_attentions=True)
     return np.stack([maps[0].float().numpy() for maps in returned.attentions])
 
 
 def state_of(network: Any) -> dict[str, Any]:
-    """What headscope must leave as it was: types, implementation, modes, hooks, gradients, memory and numbers."""
+    """The state that headscope must not change: types, implementations, modes, hooks, gradients, memory and numbers."""
     modules = dict(network.named_modules())
     return {
         "types": {name: type(module) for name, module in modules.items()},

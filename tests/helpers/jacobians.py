@@ -1,5 +1,5 @@
-"""Tiny models of every known kind of block, and their Jacobians by autograd: the gradient of every single number of a
-layer's output, one after the other.
+"""Tiny models of every known kind of block, and their Jacobians by autograd: one gradient per number of a layer's
+output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from helpers.architectures import DECODERS, ENCODER_DECODERS, ENCODERS, VOCAB, build
 
-# Blocks that are known besides, as an architecture and its options.
+# More known blocks: for each name an architecture and its options.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2-wide": ("gpt2", {"n_inner": 40, "activation_function": "relu"}),
     "opt-post": ("opt", {"do_layer_norm_before": False}),
@@ -33,13 +33,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def wrap(network: PreTrainedModel) -> Model:
-    """Enough of a model for inputs made by hand: no tokenizer."""
+    """A model without a tokenizer, for inputs of token ids."""
     return Model("tiny", network, None, *find_sites(network))  # type: ignore[arg-type]
 
 
 def tiny(name: str) -> Model:
-    """A tiny model in float64 whose normalisations have weights and biases; with weights of 1 the features of a
-    token sum to a constant.
+    """A tiny model in float64 whose normalisations have random weights and biases. With weights of 1, the features of a
+    token would sum to a constant.
     """
     architecture, options = VARIANTS.get(name, (name, {}))
     network = build(architecture, **options).double()
@@ -51,7 +51,7 @@ def tiny(name: str) -> Model:
 
 
 def text(model: Model, tokens: int, width: int) -> dict[str, torch.Tensor]:
-    """So many tokens and padding up to a width."""
+    """An input of random tokens, padded on the right to `width`."""
     torch.manual_seed(tokens)
     mask = (torch.arange(width) < tokens).long()[None]
     ids = torch.randint(4, VOCAB, (1, width))
@@ -62,7 +62,7 @@ def text(model: Model, tokens: int, width: int) -> dict[str, torch.Tensor]:
 
 
 class Wide(TorchFunctionMode):
-    """No rounding to float32 within a model of float64, as many do before they normalise."""
+    """Keep float64 throughout a model: many models convert states to float32 before they normalise them."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -75,8 +75,8 @@ class Wide(TorchFunctionMode):
 
 @dataclass
 class Jacobians:
-    """J [layer, target, out, source, in] of each layer, and of all layers up to it, from what each was given and
-    made.
+    """Jacobians [layer, target, out, source, in]: `layer` of each layer, `start` of all layers up to it. They are
+    computed from the inputs (`given`) and outputs (`made`) of the layers.
     """
 
     given: list[torch.Tensor]
@@ -106,8 +106,8 @@ class Jacobians:
 
 
 def autograd(network: PreTrainedModel, inputs: dict[str, torch.Tensor]) -> Jacobians:
-    """Written against torch and transformers alone: the first list of modules are the layers, and each number has
-    its own backward pass.
+    """The Jacobians of a network, computed with torch and transformers alone. The first list of modules in the network
+    is its layers. Each number of an output has a separate backward pass.
     """
     layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
     given: list[torch.Tensor] = []

@@ -1,4 +1,4 @@
-"""Runs whose states are made by hand, number by number: what heads show in each document."""
+"""Results of runs whose states are built by hand from the values of each head in each document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headscope.results.table import Table
 from headscope.stats.bootstrap import GROUPS, key_of, keys_of, poisson_weights
 
 REPLICATES = 200
-Values = Mapping[str, Any]  # by quantity an array [document, head], or one row for all documents
+Values = Mapping[str, Any]  # for each quantity an array [document, head], or one row for all documents
 
 
 def names_of(documents: int) -> list[str]:
@@ -25,7 +25,7 @@ def names_of(documents: int) -> list[str]:
 
 
 def means_state(measure: HeadMeans, layout: HeadLayout, values: Values, baseline: Values, documents: int) -> State:
-    """The state of a measure of means after one text of each document; what is not named was not observed."""
+    """The state of a measure of means after one text per document. Quantities without values were not observed."""
     state = measure.start(layout, REPLICATES)
     names = names_of(documents)
     weights = poisson_weights(names, REPLICATES)
@@ -43,8 +43,8 @@ def means_state(measure: HeadMeans, layout: HeadLayout, values: Values, baseline
 
 
 def contest_state(measure: Any, layout: HeadLayout, label: str, n: NDArray[Any], right: NDArray[Any], rules: NDArray[Any]) -> State:
-    """The state of relations or coreference with one label: cases by document, right answers by document, direction and
-    head, and by document and rule.
+    """The state of relations or coreference with one label: `n` has the cases by document, `right` the right answers by
+    document, direction and head, and `rules` the right answers by document and rule.
     """
     state: State = measure.start(layout, REPLICATES)
     kind = layout.sites[0].kind
@@ -67,7 +67,7 @@ def labelled(
     settings: Mapping[str, Any] | None = None,
     **measures: Values,
 ) -> Results:
-    """The results of a run of measures of means with these values, and of other measures with these states."""
+    """The results of a run: `measures` has values for measures of means, `states` the states of other measures."""
     built: dict[str, State] = dict(states or {})
     made: dict[str, Table] = dict(tables or {})
     for name, values in measures.items():

@@ -1,4 +1,4 @@
-"""Whether the texts of a figure can be read: none outside the picture, none on another."""
+"""Whether the texts of a figure can be read: no text is clipped by the edge, and no two texts overlap."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
-_SLACK = 1.5  # pixels by which boxes may touch: they are larger than letters
+_SLACK = 1.5  # pixels by which boxes may overlap: a box is larger than its letters
 
 
 def unreadable(figure: Figure) -> list[str]:
-    """Texts that are clipped by the edge of the picture, and pairs of texts that overlap."""
+    """The texts that the edge of the figure clips, and the pairs of texts that overlap."""
     boxes = text_boxes(figure)
     width, height = figure.bbox.size
     clipped = [
@@ -30,21 +30,21 @@ def unreadable(figure: Figure) -> list[str]:
 
 
 def text_boxes(figure: Figure) -> list[tuple[str, Bbox]]:
-    """Every text that is drawn, with its box in pixels."""
+    """Each drawn text with its box in pixels."""
     from matplotlib.axis import Axis
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
 
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
-    unseen = {text for axis in figure.findobj(Axis) for text in _undrawn(axis)}
-    shown = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible() and text not in unseen]
+    undrawn = {text for axis in figure.findobj(Axis) for text in _undrawn(axis)}
+    shown = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible() and text not in undrawn]
     boxes = [(text.get_text(), Text.get_window_extent(text, renderer)) for text in shown]  # without arrows
     return [(text, box) for text, box in boxes if np.isfinite(box.extents).all()]
 
 
 def _undrawn(axis: Axis) -> list[Text]:
-    """The labels of an axis that is hidden, and of ticks outside of what is shown."""
+    """The labels of an axis that are not drawn: all if the axis is hidden, else those of ticks outside its limits."""
     hidden = not (axis.axes.get_visible() and axis.axes.axison and axis.get_visible())
     drawn = [] if hidden else getattr(axis, "_update_ticks")()  # noqa: B009 - which ticks are drawn is not public
     ticks = [tick for tick in (*axis.majorTicks, *axis.minorTicks) if tick not in drawn]

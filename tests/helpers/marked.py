@@ -1,4 +1,4 @@
-"""Documents written as marked text, and heads planted in them: `[1 Ann/NNP ] met [2:person her/PRP$ son/NN ] .`"""
+"""Documents from marked text, such as `[1 Ann/NNP ] met [2:person her/PRP$ son/NN ] .`, and planted heads for them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Map = NDArray[np.float64]
 
 
 def document(text: str, id: str = "d", subset: str | None = None, parse: str | None = None) -> Document:
-    """A document of one sentence: `[1` opens a mention of entity 1 (`[1:person` with its type), `]` closes the last
-    one opened.
+    """A document of one sentence. `[1` opens a mention of entity 1 (`[1:person` also sets its type), and `]` closes the
+    mention that was opened last.
     """
     words: list[Word] = []
     open_: list[tuple[str, int]] = []
@@ -39,8 +39,8 @@ def document(text: str, id: str = "d", subset: str | None = None, parse: str | N
 
 
 def pointing(n: int, targets: Mapping[int, int]) -> Map:
-    """A map of n words between [CLS] and [SEP], in which word i (from 0) attends to word targets[i], and all others
-    to themselves.
+    """A map of n words between [CLS] and [SEP]: word i (from 0) attends to word targets[i], and every other token to
+    itself.
     """
     a = np.eye(n + 2)
     for i, j in targets.items():
@@ -52,10 +52,10 @@ def pointing(n: int, targets: Mapping[int, int]) -> Map:
 def measured(
     name: str, documents: Sequence[Document], heads: Sequence[Sequence[Map]] | None = None, kept: int | None = None, **options: Any
 ) -> dict[str, Table]:
-    """The tables of a measure of one layer with these heads, for each document a list; uniform attention if none are
-    given.
+    """The tables of a measure on one layer. `heads` has a list of maps per document; by default there is one head of
+    uniform attention.
 
-    Of each document the model sees the first `kept` words, or all.
+    The model sees the first `kept` words of each document, or all words.
     """
     texts = []
     for number, one in enumerate(documents):
@@ -82,6 +82,6 @@ def rule(tables: dict[str, Table], name: str, rule: str, label: str = "all") -> 
 
 
 def count(tables: dict[str, Table], name: str, what: str) -> int:
-    """Something counted."""
+    """A count."""
     (found,) = tables[f"{name}_counts"].where(what=what)["n"]
     return int(found)

@@ -1,4 +1,4 @@
-"""METHODS read slowly: each quantity of one text and one head by loops, in float64. The second implementation."""
+"""Slow plain implementations of the measures: each quantity of one text and one head, by loops, in float64."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from helpers.worlds import Text
 
 Map = NDArray[np.float64]
 Chosen = Callable[[str, int], bool]
-# Sum over rows and number of rows; None where the text has nothing to say.
+# The sum over rows and the number of rows; None if the quantity is undefined for the text.
 Value = tuple[float, float] | None
 
 GROUPS: dict[str, Chosen] = {
@@ -135,7 +135,7 @@ def sinks(measure: Sinks, text: Text, a: Map) -> dict[str, Value]:
 
 
 def sequences(measure: Sequences, text: Text, a: Map) -> dict[str, Value]:
-    """The sets of METHODS §20, element by element; rows without a set do not count."""
+    """The sets of docs/sequences.md, built element by element. Rows with an empty set are not counted."""
     n = len(a)
     word = [role == WORD for role in text.roles]
     places = shuffled_places(np.array([word]), [text.document], measure.seed)[0].tolist()
@@ -158,7 +158,7 @@ def sequences(measure: Sequences, text: Text, a: Map) -> dict[str, Value]:
 
 
 def retrieval(measure: Retrieval, text: Text, a: Map) -> dict[str, Value]:
-    """METHODS §22: the weight on the passage, summed over the rows of the question."""
+    """The weight on the passage, as a sum over the rows of the question."""
     places = [i for i, role in enumerate(text.roles) if role == WORD]
     own = text.annotation
     question, passage = set[int](), set[int]()
@@ -182,12 +182,12 @@ def retrieval(measure: Retrieval, text: Text, a: Map) -> dict[str, Value]:
 
 
 def relations(measure: Relations, text: Text, a: Map) -> dict[str, Value]:
-    """Every word's favourite in its sentence, by loops; of equal weights the first."""
+    """How often the word of greatest weight in the sentence is the head, by loops; the first of equal weights."""
     places = [i for i, role in enumerate(text.roles) if role == WORD]
     words, sentences, heads = text.annotation.words, text.annotation.sentences, text.annotation.heads
     found: dict[str, list[bool]] = {}
 
-    def favourite(i: int, reverse: bool) -> int | None:
+    def heaviest(i: int, reverse: bool) -> int | None:
         best, best_weight = None, 0.0
         for place, role in enumerate(text.roles):
             j = places.index(place) if role == WORD else -1
@@ -204,10 +204,10 @@ def relations(measure: Relations, text: Text, a: Map) -> dict[str, Value]:
         end = max(j for j in range(len(words)) if sentences[j] == sentences[i])
         clitic = i < end and words[i + 1].form in (("'s", "s'") if measure.possessive == "reference" else ("'s", "'"))
         for reverse in (False, True):
-            pick = favourite(i, reverse)
-            stands = measure.possessive == "none" or (measure.possessive == "reference" and pick == end)
-            if word.relation == "poss" and clitic and not stands:
-                pick = favourite(i + 1, reverse)
+            pick = heaviest(i, reverse)
+            keep_pick = measure.possessive == "none" or (measure.possessive == "reference" and pick == end)
+            if word.relation == "poss" and clitic and not keep_pick:
+                pick = heaviest(i + 1, reverse)
             names = [word.relation.split(":")[0] if measure.subtypes == "fold" else word.relation]
             is_punct = word.relation == "punct" or word.upos == "PUNCT"
             if (measure.punct == "include" or not is_punct) and (measure.root == "include" or word.head != 0):
@@ -218,7 +218,7 @@ def relations(measure: Relations, text: Text, a: Map) -> dict[str, Value]:
 
 
 def head_of(text: Text, start: int, end: int, dependencies: bool) -> int:
-    """The first nominal word of a span whose governor lies outside it, or the first such word; without any, by cue."""
+    """The first nominal word of a span whose governor is outside it, else the first such word, else the word by cue."""
     words, sentences = text.annotation.words, text.annotation.sentences
     outward = []
     for i in range(start, end):
@@ -246,7 +246,7 @@ def seen_mentions(text: Text, dependencies: bool) -> list[Seen]:
 
 
 def answered(text: Text, a: Map, word: int, candidates: set[int], answers: set[int], reverse: bool) -> bool:
-    """Whether the candidate with the greatest weight, the first of equals, is an answer."""
+    """Whether the candidate of greatest weight is an answer; the first candidate of equal weights counts."""
     places = [i for i, role in enumerate(text.roles) if role == WORD]
     best, best_weight = None, 0.0
     for j in sorted(candidates):
@@ -297,7 +297,7 @@ def pronouns(measure: Pronouns, text: Text, a: Map) -> dict[str, Value]:
 
 
 def trees(measure: SpanningTrees, text: Text, a: Map) -> dict[str, Value]:
-    """The maximum spanning tree by joining one word at a time; of equal scores the first word, by loops."""
+    """The maximum spanning tree, by loops that add one word at a time; the first word of equal scores."""
     places = [i for i, role in enumerate(text.roles) if role == WORD]
     words, sentences, heads = text.annotation.words, text.annotation.sentences, text.annotation.heads
     nodes = [k for k, word in enumerate(words) if measure.punct == "include" or not (word.relation == "punct" or word.upos == "PUNCT")]
@@ -320,8 +320,8 @@ def trees(measure: SpanningTrees, text: Text, a: Map) -> dict[str, Value]:
 
 
 def saliency(measure: Saliency, text: Text, a: Map) -> dict[str, Value]:
-    """Sums and numbers of the pairs of a row and a column that it can see, by the column's group. `a` stands for
-    sizes of gradients.
+    """For each group of columns, the sum over pairs of a row and a column that the row can see, and the number of
+    pairs. `a` has the sizes of gradients.
     """
     n = len(a)
     named = {name: members(text, name) for name in measure.groups if name != "other"}
@@ -350,7 +350,7 @@ def keywords(measure: Keywords, text: Text, a: Map) -> dict[str, Value]:
     def wins(k: int, o: int) -> float:
         if column(k) == column(o):
             return 0.5
-        # Whether 32-bit sums of different numbers that are nearly equal are a tie depends on the order of addition.
+        # Two nearly equal sums of different numbers may be a tie in float32, depending on the order of addition.
         assume(measure.how == "max" or abs(received(k) - received(o)) > 1e-6)
         return 0.5 if received(k) == received(o) else float(received(k) > received(o))
 
@@ -360,8 +360,8 @@ def keywords(measure: Keywords, text: Text, a: Map) -> dict[str, Value]:
 
 
 def rows_of(measure: Distances, text: Text) -> list[int]:
-    """The rows that are compared. A sample is drawn by the measure itself: what is tested about it is what comes of
-    it.
+    """The rows that are compared. The measure itself draws the sample: the tests are about the values, not about the
+    draw.
     """
     if measure.rows == "content":
         open_class = [word.upos in ("NOUN", "PROPN", "VERB", "ADJ", "ADV", "INTJ") for word in text.annotation.words]
@@ -379,9 +379,9 @@ def divergence(p: Map, q: Map) -> float:
 
 
 def distances(measure: Distances, texts: list[Text], heads: list[tuple[int, int]]) -> dict[tuple[int, int, str], tuple[float, int]]:
-    """By layer, head (from 1) and quantity: the value and the number of rows. `heads` are (layer, head), from 0."""
+    """By layer and head (from 1) and quantity: the value and the number of rows. `heads` are (layer, head), from 0."""
     total = np.zeros((len(heads), len(heads)))
-    stood_for, looked = 0.0, 0
+    represented, compared = 0.0, 0
     for text in texts:
         rows = rows_of(measure, text)
         whole = len(members(text, measure.rows)) if measure.sample is not None else len(rows)
@@ -390,16 +390,16 @@ def distances(measure: Distances, texts: list[Text], heads: list[tuple[int, int]
             even = visible[i] / visible[i].sum()
             ps = [text.maps[layer, head, i] * (1 - measure.smoothing) + measure.smoothing * even for layer, head in heads]
             total += np.array([[divergence(p, q) for q in ps] for p in ps]) * whole / len(rows)
-        stood_for, looked = stood_for + whole, looked + len(rows)
+        represented, compared = represented + whole, compared + len(rows)
     found: dict[tuple[int, int, str], tuple[float, int]] = {}
-    if not looked or len(heads) < 2:
+    if not compared or len(heads) < 2:
         return found
-    mean = total / (stood_for if measure.normalise else 1)
+    mean = total / (represented if measure.normalise else 1)
     for a, (layer, head) in enumerate(heads):
         others = [(mean[a, b], heads[b][0] == layer) for b in range(len(heads)) if b != a]
         parts = {"nearest": [min(d for d, _ in others)], "own_layer": [d for d, own in others if own]}
         parts["other_layers"] = [d for d, own in others if not own]
-        found |= {(layer + 1, head + 1, name): (sum(ds) / len(ds), looked) for name, ds in parts.items() if ds}
+        found |= {(layer + 1, head + 1, name): (sum(ds) / len(ds), compared) for name, ds in parts.items() if ds}
     return found
 
 
@@ -432,7 +432,7 @@ def observe(measure: Measure, text: Text, a: Map) -> dict[str, Value]:
 
 
 def mean(measure: Measure, texts: list[Text], maps: list[Map], quantity: str, average: str) -> tuple[float, int]:
-    """The mean over texts and its n: texts alike (`example`) or rows alike (`token`)."""
+    """The mean over texts, and n: every text has the same weight (`example`), or every row (`token`)."""
     found = [v for text, a in zip(texts, maps, strict=True) if (v := observe(measure, text, a).get(quantity)) is not None]
     if not found:
         return math.nan, 0

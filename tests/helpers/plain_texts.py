@@ -1,4 +1,4 @@
-"""Model inputs without a model: sentences whose words have as many tokens as a test wants."""
+"""Model inputs without a tokenizer: sentences whose words have the numbers of tokens that a test needs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from headscope.encoding.texts import Encoded
 
 
 def encoded(document: Document, pieces: Sequence[int] | None = None, specials: bool = True, name: str = "") -> Encoded:
-    """The whole document as one input: each word of one token, or of as many as `pieces` says, between [CLS] and
-    [SEP].
+    """The whole document as one input between [CLS] and [SEP]. Each word has one token, or the number of tokens in
+    `pieces`; a word with 0 tokens is cut off.
     """
     words = document.words
     word_of = [word for word, size in enumerate(pieces or [1] * len(words)) for _ in range(size)]
@@ -30,7 +30,7 @@ def encoded(document: Document, pieces: Sequence[int] | None = None, specials: b
 
 
 def sentence(tags: str, heads: Sequence[int] | None = None, relations: str = "", id: str = "d") -> Document:
-    """A document of one sentence whose words have these universal tags, and heads counted from 1."""
+    """A document of one sentence. Its words have these universal tags and heads. Heads count from 1; 0 is the root."""
     labels: Sequence[str | None] = relations.split() or [None] * len(tags.split())
     above: Sequence[int | None] = heads if heads is not None else [None] * len(tags.split())
     words = [

@@ -1,4 +1,4 @@
-"""Small random models with what they predict with, saved as a user would have them, and a few texts to read."""
+"""Small random models with prediction heads, saved in folders as a user's models are, and a few texts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BART = {
     "max_position_embeddings": 64,
     "init_std": 0.5,
 }
-# By name: the tokenizer's family, the class, and what its configuration is given.
+# For each name: the family of the tokenizer, the class of the model, and options of its configuration.
 TINY: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("wordpiece", "BertForMaskedLM", _BERT),
     "bert classes": ("wordpiece", "BertForSequenceClassification", {**_BERT, **CLASSES}),
@@ -67,7 +67,7 @@ TINY: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def saved(folder: Path, name: str) -> Path:
-    """A folder of a model, such as save_pretrained writes."""
+    """Save a model and its tokenizer with save_pretrained, and return the folder."""
     family, kind, options = TINY[name]
     tokenizer = FAMILIES[family]()
     torch.manual_seed(0)
@@ -79,7 +79,7 @@ def saved(folder: Path, name: str) -> Path:
 
 
 def loaded(folder: Path, name: str, double: bool = False) -> Model:
-    """The same, loaded with its head, and with weights of type float64 if results are to be compared closely."""
+    """The saved model, loaded with its prediction head. With `double`, weights are float64, for close comparisons."""
     model = hs.load(saved(folder, name), device="cpu", head=True)
     assert model.whole is not None
     if double:
@@ -88,6 +88,6 @@ def loaded(folder: Path, name: str, double: bool = False) -> Model:
 
 
 def encoded(model: Model) -> list[Encoded]:
-    """The texts as the model reads them, of 4 to 9 words each."""
+    """The texts of CORPUS as inputs of the model, of 4 to 9 words each."""
     encoder = encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, model.decoder_start, tags=model.tagging)
     return list(encoder.texts(CORPUS, Tally()))

@@ -1,5 +1,5 @@
-"""A model and a corpus so small that every recipe is done in seconds: twelve layers, as the papers' curves have, of
-two heads each.
+"""A model and a corpus that are so small that every recipe takes seconds. The model has twelve layers, as in the curves
+of the papers, of two heads each.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from headscope.models.loading.locate import locate
 from headscope.replication.recipe import Recipe, Step
 
 DOCUMENTS = 6
-# What makes each verb quick. Every setting exists for other reasons, and none changes which tables and columns there
-# are.
+# Settings that make each verb quick. They are ordinary settings of the verbs, and none changes which tables and columns
+# there are.
 QUICK: dict[str, dict[str, Any]] = {
     "run": {"replicates": 5, "max_length": 64},
     "flow": {"replicates": 0, "items": 8, "limit": 4, "context": 16, "max_length": 40},
@@ -30,7 +30,7 @@ QUICK: dict[str, dict[str, Any]] = {
 
 
 def save_small(folder: Path, layers: int = 12) -> Path:
-    """A random BERT that guesses masked words, with the tokenizer of the embedded model."""
+    """Save a random BERT for masked words with the tokenizer of the embedded model, and return the folder."""
     tokenizer = AutoTokenizer.from_pretrained(locate("mini").place)
     torch.manual_seed(0)
     sizes = {"hidden_size": 8, "intermediate_size": 8, "max_position_embeddings": 128}
@@ -41,7 +41,7 @@ def save_small(folder: Path, layers: int = 12) -> Path:
 
 
 def save_small_decoder(folder: Path) -> Path:
-    """A random language model of two layers of four heads, with the tokenizer of the embedded decoder."""
+    """Save a random decoder of two layers of four heads with the tokenizer of the embedded one; return the folder."""
     tokenizer = AutoTokenizer.from_pretrained(locate("mini-decoder").place)
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "intermediate_size": 16, "max_position_embeddings": 128}
@@ -52,7 +52,7 @@ def save_small_decoder(folder: Path) -> Path:
 
 
 def save_slice(folder: Path, sentences: int = 7) -> Path:
-    """The first sentences of some documents of the sampler, trees, mentions and keyphrases included."""
+    """Save the first sentences of some sampler documents, with trees, mentions and keyphrases; return the file."""
     texts = []
     for path in resolve(("sampler",)).paths[:DOCUMENTS]:
         texts.append("\n\n".join(path.read_text(encoding="utf-8").split("\n\n")[:sentences]) + "\n")
@@ -61,7 +61,7 @@ def save_slice(folder: Path, sentences: int = 7) -> Path:
 
 
 def quick(recipe: Recipe) -> Recipe:
-    """The recipe with steps that take no time."""
+    """The recipe with quick settings in every step."""
     return recipe.model_copy(update={"steps": tuple(map(_quick, recipe.steps))})
 
 

@@ -14,7 +14,7 @@ from headscope.app.server import bind
 
 @contextmanager
 def listening(app: Any, limits: Limits) -> Iterator[int]:
-    """The port of a server in a thread."""
+    """Run a server of the app in a thread, and yield its port."""
     import uvicorn
 
     from headscope.app.protocol import settings

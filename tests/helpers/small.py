@@ -1,5 +1,5 @@
-"""Studies so small that each takes about a second: a model of two layers of two heads, a few sentences of several
-documents.
+"""Studies that are so small that each takes about a second: a model of two layers of two heads, and a few sentences of
+several documents.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from headscope.studies.registry import REGISTRY
 from helpers.recipe_material import save_slice, save_small, save_small_decoder
 from helpers.toy import ToyStudy
 
-# The settings of each study, by its name in the registry. They should give at least two jobs and, if possible, every
-# table that is compared or drawn.
+# The settings of each study, by its name in the registry. They should lead to at least two jobs and, if possible, to
+# every table that is compared or drawn.
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "toy": {"least": 3, "without": "words.txt"},
     "flow": {"measures": ["A", "G"], "norm": "sum", "limit": 9, "items": 6, "context": 16, "max_length": 32},
@@ -35,12 +35,12 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "retrieval": {"model": "decoder", "corpus": ["needles:32x9"], "top": [1, 2], "draws": 2, "max_length": 96},
 }  # fmt: skip
 REPLICATES = 10
-# What makes a study need annotation that plain text does not have, where it does not need it always.
+# Settings with which a study needs annotation that plain text does not have, for studies that do not always need it.
 NEEDY: Mapping[str, Mapping[str, Any]] = {"flow": {"parts": ["trees"]}, "edge_probe": {"tasks": ["pos"]}}
-# Studies that can be made of plain text whatever their settings are, and those that read no more of a text than the
-# model can.
+# Studies that need no annotation, whatever their settings are, and studies that cut each text to what the model can
+# read.
 PLAIN, CUT = ("toy", "ablation", "twins", "in_context"), ("keywords",)
-# What must be given beside a file.
+# Settings that must be given together with a file.
 BESIDE: Mapping[str, Mapping[str, Any]] = {"run": {"by": ["next"]}}
 _RECIPE = """
 name = "Small"
@@ -71,7 +71,7 @@ TOY = ToyStudy()
 
 @contextmanager
 def registered_toy() -> Iterator[ToyStudy]:
-    """The toy study, registered for a while."""
+    """Register the toy study within the context."""
     REGISTRY.add(TOY)
     try:
         yield TOY
@@ -81,15 +81,15 @@ def registered_toy() -> Iterator[ToyStudy]:
 
 @cache
 def small_studies(place: Path) -> SmallStudies:
-    """What makes the folders of small studies, the same for all tests of a session, which have one place for what is
-    temporary.
+    """The object that makes the folders of small studies: the same one for all tests of a session, which share one
+    temporary folder.
     """
     (place / "studies").mkdir()
     return SmallStudies(place / "studies")
 
 
 class SmallStudies:
-    """Makes the folders of small results, each once. All lie in one folder, and name their files by relative paths."""
+    """Makes the folders of small results, each once. All are in one folder, and refer to files by relative paths."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.material = root, root / "material"

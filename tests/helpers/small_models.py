@@ -1,4 +1,4 @@
-"""The embedded model, and a small one in a folder, which several processes can load quickly."""
+"""The embedded models, and a small model in a folder, which several processes can load quickly."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def load_mini_decoder() -> Model:
 
 @cache
 def load_writer() -> Model:
-    """The embedded language model that can write, loaded once per process."""
+    """The embedded language model with its prediction head, loaded once per process."""
     return load("mini-decoder", head=True)
 
 
 def save_small(folder: Path) -> Path:
-    """A BERT of two layers of two heads with the tokenizer of the embedded model."""
+    """Save a BERT of two layers of two heads with the tokenizer of the embedded model, and return the folder."""
     tokenizer = AutoTokenizer.from_pretrained(locate("mini").place)
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 128}

@@ -1,4 +1,4 @@
-"""Runs that are stopped, or wait to be stopped, after some shards: at the same place however busy the machine is."""
+"""Runs that stop, or wait to be stopped, after some shards: at the same point on a fast or a busy machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from headscope.runs import execute
 
 
 def stopped(spec: RunSpec, out: Path, after: int) -> None:
-    """Run until so many shards are done."""
+    """Run, and stop with an error when `after` shards are done."""
     local = engines.local
 
     def stops(work, runner):  # type: ignore[no-untyped-def]
@@ -34,7 +34,7 @@ def stopped(spec: RunSpec, out: Path, after: int) -> None:
             execute.execute(spec, out)
 
 
-LATE = 600  # seconds after which a test gives up: far more than any machine needs
+LATE = 600  # seconds until a test gives up: far more than any machine needs
 _WAITS = """
 import sys, time
 from pathlib import Path
@@ -60,9 +60,7 @@ if __name__ == "__main__":
 
 @contextmanager
 def waiting_run(place: Path, options: Sequence[str], parts: int = 1, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A `headscope run` in a process group of its own that has kept so many parts, and goes no further until it is
-    told to end.
-    """
+    """A `headscope run` in a separate process group. It has written `parts` parts, and waits until it is stopped."""
     script, marker = place / "waiting.py", place / "waits"
     script.write_text(_WAITS.format(parts=parts, marker=str(marker), options=list(options)))
     how = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True, "env": {**os.environ, **environment}}
@@ -79,7 +77,7 @@ def waiting_run(place: Path, options: Sequence[str], parts: int = 1, **environme
 
 
 def ends(group: int) -> bool:
-    """Whether all processes of a group end."""
+    """Wait for all processes of a group to end, and return whether they do."""
     for _ in range(100 * LATE):
         try:
             os.killpg(group, 0)

@@ -1,4 +1,4 @@
-"""The studies that laws are tried on, and their commands: parameters, how settings are given, what is refused."""
+"""The studies that the laws of studies are tested on, and their commands: parameters, written settings, refusals."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from helpers.small import TOY
 
 Headscope = Callable[..., tuple[int, str, str]]
 STUDIES = [*REGISTRY, TOY.name]
-# Results that are studies to whoever reads them, but not made by one.
+# Results that read like those of a study, but are not made by one.
 OTHERS = ["replication", *(["joined"] if "edge_probe" in REGISTRY else [])]
 
 
 def refusal(headscope: Headscope, *arguments: str | Path) -> str:
-    """What a command says that is to be refused: one line, and no traceback."""
+    """Run a command that must be refused, and return its message: one line without a traceback."""
     code, out, error = headscope(*arguments)
     assert (code, out) == (2, ""), (arguments, out, error)
     assert re.fullmatch(r"headscope: [^\n]+\n", error), error
@@ -32,7 +32,7 @@ def refusal(headscope: Headscope, *arguments: str | Path) -> str:
 
 
 class Caught(Exception):
-    """What a command would have done."""
+    """Raised instead of executing a command: it has the specification and the folder of the command."""
 
     def __init__(self, spec: StudySpec, out: Path | None) -> None:
         self.spec, self.out = spec, out
@@ -48,20 +48,22 @@ def command_of(study: Study) -> Any:
 
 
 def parameters(study: Study) -> dict[str, Any]:
-    """The parameters of the command that are settings, by their names."""
+    """The parameters of the command that are settings, by name."""
     fields = [name for name, field in study.spec.model_fields.items() if field.description]
     found = {parameter.name: parameter for parameter in command_of(study).params}
     return {name: found[name] for name in fields}
 
 
 def complete(study: Study, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings and those that the command line takes without a flag, as usual."""
+    """The settings, and defaults for the settings that are positional arguments of the command."""
     spec, found = usual(study.spec), parameters(study)
     return {**{name: getattr(spec, name) for name in found if found[name].param_type_name == "argument"}, **settings}
 
 
 def written(study: Study, settings: Mapping[str, Any], file: Path | None = None) -> list[str]:
-    """A command that gives settings by arguments and flags, and names a file: lists behind commas, or one by one."""
+    """The arguments of a command with these settings, and with a file of settings. A list is joined by commas, or its
+    flag is repeated.
+    """
     arguments, flags, values = [], list[str](), complete(study, settings)
     for name, parameter in parameters(study).items():
         value = values.get(name)

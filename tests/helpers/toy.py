@@ -1,4 +1,4 @@
-"""A study that is not part of headscope: how many tokens sentences have. One job per document."""
+"""A study that is not part of headscope: it counts the tokens of sentences, with one job per document."""
 
 from __future__ import annotations
 

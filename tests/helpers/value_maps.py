@@ -1,4 +1,4 @@
-"""Norms of what heads carry, and value zeroing, written down plainly: loops over pairs of tokens, weights by name."""
+"""Plain implementations of norm maps and value zeroing: loops over pairs of tokens, with modules found by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.models.model import Model
 from headscope.models.sites import find_sites
 from helpers.architectures import VOCAB, build
 
-# Where the value and output projections of a layer's attention lie.
+# The value and output projections of a layer's attention, by their paths in the layer.
 PARTS = {
     "bert": ("attention.self.value", "attention.output.dense"),
     "roberta": ("attention.self.value", "attention.output.dense"),
@@ -46,9 +46,7 @@ def text(model: Model, tokens: int = 6) -> dict[str, torch.Tensor]:
 
 
 def plain_norms(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.ndarray:
-    """‖α·f(x)‖ [layer, head, source, target] and of all heads together [layer, source, target], by loops over pairs
-    and weights by name.
-    """
+    """‖α·f(x)‖ [layer, head, source, target] by loops over pairs. The last head stands for the sum of all heads."""
     network = model.network.encoder if name in ("t5", "bart") else model.network
     layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
     given: list[torch.Tensor] = []
@@ -83,9 +81,11 @@ def plain_norms(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.
 
 
 def plain_turns(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.ndarray:
-    """1 − cos of what each layer gives, with and without the value of one token at a time, [layer, query, key], rows
-    scaled to sum to 1: a whole pass of the model for every layer and token, with zeros for what the value projection
-    gives at that token.
+    """Value zeroing, [layer, query, key]: 1 − cos between the outputs of a layer with and without the value of a token.
+    Rows are scaled to sum to 1.
+
+    For each layer and token there is a whole pass of the model, in which the output of the value projection at that
+    token is zero.
     """
     network = model.network.encoder if name in ("t5", "bart") else model.network
     layers = next(module for module in network.modules() if isinstance(module, torch.nn.ModuleList))
@@ -108,7 +108,7 @@ def plain_turns(model: Model, name: str, inputs: dict[str, torch.Tensor]) -> np.
 
             def zero(module: torch.nn.Module, args: Any, out: torch.Tensor, key: int = key) -> torch.Tensor:
                 out = out.clone()
-                out[:, key, -16 if name == "gpt2" else 0 :] = 0  # of GPT-2's queries, keys and values the last
+                out[:, key, -16 if name == "gpt2" else 0 :] = 0  # GPT-2 has queries, keys and values in one projection: the values are last
                 return out
 
             hook = layer.get_submodule(PARTS[name][0]).register_forward_hook(zero)

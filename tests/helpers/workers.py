@@ -1,5 +1,5 @@
-"""Workers of the engine `processes` in this process: others take seconds to start. tests/runs starts and kills real
-ones.
+"""Workers of the engine `processes` that run in this process: separate processes take seconds to start. tests/runs
+starts and kills real ones.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from headscope.engine.worker import ShardJob, Worker, WorkerSetup
 
 
 class WorkersHere(WorkerPool):
-    """Workers in this process. Like other processes they load the model themselves, and everything they receive and
-    answer is pickled.
+    """A pool of workers in this process. Like workers in other processes, each worker loads the model, and everything
+    that it receives and answers is pickled.
     """
 
     def __init__(self, size: int, device: str | None = None) -> None:
         super().__init__(size, device)
         self._workers: list[Worker] = []
-        self._told: deque[Event] = deque()
+        self._answers: deque[Event] = deque()
 
     def threads(self) -> int:
         return 1
@@ -30,16 +30,16 @@ class WorkersHere(WorkerPool):
     def hire(self, start: WorkerSetup) -> Hashable:
         self._workers.append(Worker())
         number = len(self._workers) - 1
-        self._told.append(Event(number, *self._workers[number].begin(pickle.loads(pickle.dumps(start)))))
+        self._answers.append(Event(number, *self._workers[number].begin(pickle.loads(pickle.dumps(start)))))
         return number
 
     def give(self, worker: Hashable, job: ShardJob) -> None:
         assert isinstance(worker, int)
         texts, measures = pickle.loads(pickle.dumps((job.texts, job.measures)))
-        self._told.append(Event(worker, *pickle.loads(pickle.dumps(self._workers[worker].do(texts, measures)))))
+        self._answers.append(Event(worker, *pickle.loads(pickle.dumps(self._workers[worker].do(texts, measures)))))
 
     def events(self) -> list[Event]:
-        found, self._told = list(self._told), deque()
+        found, self._answers = list(self._answers), deque()
         return found
 
     def dismiss(self, worker: Hashable) -> None:

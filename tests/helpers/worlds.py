@@ -1,4 +1,4 @@
-"""Small random worlds for the laws: texts with made-up attention, and a plain way to run measures over them."""
+"""Small random worlds for the laws of measures: texts with random attention, and a plain way to run measures."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from headscope.measures import Measure
 from headscope.stats.bootstrap import poisson_weights
 
 FORMS = ("the", "cat", ".", "'s", "sat", "A", "he", "She")
-SLICES_OF = ("a/b@ é", NO_VALUE, "a/b@ é")  # by number of the document
+SLICES_OF = ("a/b@ é", NO_VALUE, "a/b@ é")  # the slice of each document, by its number
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of n positions with maps [layer, head, n, n]; `annotation` is about the positions that are words."""
+    """A text of n positions with maps [layer, head, n, n]. `annotation` covers the positions that are words."""
 
     document: str
     forms: tuple[str, ...]
@@ -46,7 +46,7 @@ class World:
 
 
 def softmax_maps(rng: np.random.Generator, shape: tuple[int, ...], causal: bool) -> NDArray[np.float64]:
-    """Random rows that sum to 1; some one-hot, some even, some zero in places."""
+    """Random maps whose rows sum to 1. Some weights are exactly zero, so some rows are one-hot."""
     logits = rng.normal(0, 3, shape)
     n = shape[-1]
     logits[rng.random(shape) < 0.1] = -np.inf
@@ -87,10 +87,10 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> Annotation:
-    """One or two sentences with heads, relations and mentions drawn at random (no trees: a measure need not rely on
-    them).
+    """One or two sentences with random heads, relations and mentions. The heads need not form trees: measures must not
+    rely on trees.
 
-    The document goes on by a word that the text does not hold, which may be a mention, too.
+    The document has one more word, which the text does not contain. It may be a mention, too.
     """
     cut = int(rng.integers(1, len(forms) + 1))
     sentences = []
@@ -120,7 +120,7 @@ def annotated(rng: np.random.Generator, document: str, forms: Sequence[str]) -> 
 
 
 def run(measure: Measure, world: World, batches: Iterable[Sequence[Text]], replicates: int = 8, divided: bool = False) -> State:
-    """One state from batches of texts, padded with zeros as the runner leaves them; `divided` by slice, if asked."""
+    """The state after all batches of texts, padded with zeros as by the runner; if `divided`, divided by slice."""
     state = measure.start(world.layout, replicates)
     if divided:
         state.divide(lambda: measure.start(world.layout, replicates))

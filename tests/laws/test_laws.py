@@ -22,8 +22,8 @@ from headscope.stats.inference import FEWEST
 from helpers import plain
 from helpers.worlds import SLICES_OF, Text, World, one_by_one, run, worlds
 
-# The options a law is tried under; a new measure adds its own here, and test_every_measure_is_tried notices if it does
-# not.
+# The measures and options that the laws are tested with. A new measure needs an entry; without one,
+# test_every_measure_is_listed fails.
 TRIED: list[tuple[str, dict[str, Any]]] = [
     ("positions", {}),
     ("positions", {"offsets": (-3, -1, 0, 1, 4), "denominator": "valid"}),
@@ -70,7 +70,7 @@ def measure(request: pytest.FixtureRequest) -> Measure:
     return make(name, options)
 
 
-def test_every_measure_is_tried() -> None:
+def test_every_measure_is_listed() -> None:
     assert {name for name, _ in TRIED} == set(REGISTRY)
 
 
@@ -95,7 +95,7 @@ def test_merge_is_commutative_and_associative_and_start_is_neutral(measure: Meas
 
 @given(world=worlds(), shuffle=st.randoms(use_true_random=False), size=st.integers(1, 6))
 @settings(max_examples=8)
-def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, world: World, shuffle: Any, size: int) -> None:
+def test_sharding_batch_size_padding_and_order_do_not_change_the_state(measure: Measure, world: World, shuffle: Any, size: int) -> None:
     plainly = run(measure, world, one_by_one(world.texts))
     order = list(world.texts)
     shuffle.shuffle(order)
@@ -110,10 +110,10 @@ def test_sharding_batch_size_padding_and_order_change_nothing(measure: Measure, 
 
 @given(world=worlds(), size=st.integers(1, 6))
 @settings(max_examples=6)
-def test_slices_are_what_their_documents_alone_give(
+def test_the_state_of_a_slice_equals_that_of_its_documents_alone(
     measure: Measure, world: World, size: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """In any batches and shards, which may hold texts of several slices; the whole keeps its bits."""
+    """Batches and shards may hold texts of several slices. The total state is bit for bit the one without slices."""
     batches = [world.texts[i : i + size] for i in range(0, len(world.texts), size)]
     together = run(measure, world, batches, divided=True)
     same(together, run(measure, world, batches), exact=True)
@@ -133,7 +133,9 @@ def test_slices_are_what_their_documents_alone_give(
 
 @given(world=worlds())
 @settings(max_examples=5)
-def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_tables_are_pure_and_states_are_restored_exactly_from_disk(
+    measure: Measure, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     state = run(measure, world, [world.texts])
     before = {name: array.copy() for name, array in state.arrays.items()}
     first, second = measure.tables(state, world.layout), measure.tables(state, world.layout)
@@ -149,7 +151,7 @@ def test_tables_are_pure_and_states_survive_the_disk(measure: Measure, world: Wo
 
 @given(world=worlds())
 @settings(max_examples=12)
-def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) -> None:
+def test_tables_equal_a_slow_plain_implementation(measure: Measure, world: World) -> None:
     table = measure.tables(run(measure, world, [world.texts]), world.layout)[measure.name]
     texts = list(world.texts)
     if isinstance(measure, Distances):
@@ -178,7 +180,7 @@ def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) 
             "sinks",
             "sequences",
             "retrieval",
-        ):  # elsewhere the baseline is not even attention, and tested where it is made
+        ):  # other baselines are not even attention and are tested with their measures
             even = [uniform(text) for text in texts]
             assert_allclose(baseline, plain.mean(measure, texts, even, quantity, average)[0], rtol=1e-4, atol=2e-6)
         seen.add((kind, layer, head, quantity))
@@ -187,8 +189,10 @@ def test_equal_to_a_slow_reading_of_the_methods(measure: Measure, world: World) 
 
 @given(world=worlds())
 @settings(max_examples=6)
-def test_a_glimpse_at_merged_states_is_what_the_table_says(measure: Measure, world: World) -> None:
-    """Without replicates, text by text, as a gallery scores texts. A table may leave out; a glimpse does not."""
+def test_a_glimpse_at_merged_states_equals_the_table(measure: Measure, world: World) -> None:
+    """States are merged text by text and without replicates, as in a gallery. A table can leave out quantities; a
+    glimpse has all of them.
+    """
     state = measure.start(world.layout, 0)
     for text in world.texts:
         state = state.merge(run(measure, world, [[text]], replicates=0))
@@ -220,8 +224,8 @@ def by_row(table: Any) -> dict[Any, float]:
 
 @given(world=worlds())
 @settings(max_examples=6)
-def test_replicates_are_those_of_resampled_documents_which_are_counted(measure: Measure, world: World) -> None:
-    """Replicate r repeats each document as often as its weight says: a plain bootstrap, done by copying texts."""
+def test_replicates_equal_resampled_documents_and_documents_are_counted(measure: Measure, world: World) -> None:
+    """Replicate r repeats each document as often as its weight. The plain bootstrap here copies texts."""
     replicates = 8
     state = run(measure, world, [world.texts], replicates)
     documents = sorted({text.document for text in world.texts})

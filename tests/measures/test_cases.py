@@ -1,4 +1,4 @@
-"""Cases sorted into cells, and answers counted by cell, beside plain loops; on every device there is."""
+"""Cases sorted into cells, and answers counted per cell, against plain loops, on the CPU and on CUDA."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SETS = [LABEL_SETS.number((name,)) for name in ("case one", "case two", "case th
 
 
 def drawn(device: str) -> tuple[Cases, dict[str, np.ndarray]]:
-    """200 cases of four texts, three of them of one document, a quarter not counted; 50 count for no document."""
+    """Return 200 random cases of four texts, three of which are of one document. A quarter is not counted, and the last
+    50 do not enter the counts per document.
+    """
     rng = np.random.default_rng(0)
     arrays = {
         "label": rng.choice([*SETS, -1], 200),
@@ -34,7 +36,7 @@ def drawn(device: str) -> tuple[Cases, dict[str, np.ndarray]]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_cells_and_documents_are_counted(device: str) -> None:
+def test_cases_are_counted_per_cell_and_per_document(device: str) -> None:
     cases, arrays = drawn(device)
     counted = arrays["label"] >= 0
     keys = list(zip(arrays["label"].tolist(), arrays["group"].tolist(), strict=True))
@@ -56,14 +58,14 @@ def test_cells_and_documents_are_counted(device: str) -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("device", DEVICES)
-def test_answers_are_counted(device: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_counted_per_cell(device: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     cases, arrays = drawn(device)
     rng = np.random.default_rng(1)
     chosen, place, answer = rng.integers(-1, 3, (2, 4, 5, 7)), rng.integers(0, 7, 200), rng.integers(0, 3, 200)
     if not compiled:
         monkeypatch.setattr(module, "kernel", lambda name: None)
-    asked = (torch.from_numpy(array).to(device) for array in (chosen, arrays["text"], place, answer))
-    counts = cases.count_chosen(*asked).cpu().numpy()
+    arguments = (torch.from_numpy(array).to(device) for array in (chosen, arrays["text"], place, answer))
+    counts = cases.count_chosen(*arguments).cpu().numpy()
     used, rows = cases.table
     assert counts.sum() == counts[used].sum()
     for number, (label, group, *_) in zip(used, rows.tolist(), strict=True):

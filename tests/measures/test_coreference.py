@@ -1,4 +1,4 @@
-"""Heads as coreference resolvers, on cases worked out by hand: planted heads, and each rule of METHODS §4.2."""
+"""Coreference scores of heads on cases worked out by hand: planted heads, and each rule of docs/coreference.md."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ANN = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] liked/VBD [2 
 
 
 def score(one: Document, targets: dict[int, int], **options: Any) -> dict[str, Table]:
-    """One document and one head; words attend as `targets` says."""
+    """Return the tables of one document and one head, in which word i attends to word targets[i]."""
     n = options.get("kept") or len(one.words)
     return measured(NAME, [one], [[pointing(n, targets)]], **options)
 
 
-def test_a_planted_resolver_is_always_right_and_its_transpose_in_the_other_direction() -> None:
+def test_a_planted_resolver_scores_1_and_its_transpose_in_the_other_direction() -> None:
     planted = pointing(8, {4: 0, 6: 2})
     transposed = planted.T + 1e-9
     tables = measured(NAME, [ANN], [[planted, transposed / transposed.sum(1, keepdims=True)]])
@@ -41,7 +41,7 @@ def test_first_mentions_are_not_scored() -> None:
     assert set(tables[NAME]["label"]) == {"all", "pronoun"}  # both names are first mentions
 
 
-def test_any_antecedent_is_right() -> None:
+def test_a_pick_of_any_antecedent_is_right() -> None:
     one = document("[1 Ann/NNP ] [2 Bob/NNP ] [1 she/PRP ] [1 her/PRP$ ]")
     for target, right in ((0, 1), (2, 1), (1, 0)):
         assert value(score(one, {2: 0, 3: target}), NAME) == (1 + right) / 2
@@ -50,8 +50,8 @@ def test_any_antecedent_is_right() -> None:
 @pytest.mark.parametrize(
     ("candidates", "weights", "right"),
     [
-        # Words: 0 Ann, 1 met, 2 Bob, 3 and, 4 she (scored), 5 saw, 6 Eve. Only the words named hold weight.
-        ("preceding_mentions", {0: 0.1, 1: 0.4, 4: 0.2, 6: 0.3}, True),  # neither a verb, nor itself, nor what follows
+        # Words: 0 Ann, 1 met, 2 Bob, 3 and, 4 she (scored), 5 saw, 6 Eve. Only the listed words have weight.
+        ("preceding_mentions", {0: 0.1, 1: 0.4, 4: 0.2, 6: 0.3}, True),  # not the verb, not the word itself, no later mention
         ("preceding_mentions", {0: 0.1, 2: 0.2}, False),
         ("any_other_mention", {0: 0.1, 6: 0.3}, False),
         ("any_other_mention", {0: 0.2, 1: 0.7, 6: 0.1}, True),
@@ -61,38 +61,38 @@ def test_any_antecedent_is_right() -> None:
         ("all_words", {0: 0.3, 4: 0.6, 5: 0.1}, True),
     ],
 )
-def test_what_may_be_picked(candidates: str, weights: dict[int, float], right: bool) -> None:
+def test_the_option_candidates_decides_which_words_can_be_picked(candidates: str, weights: dict[int, float], right: bool) -> None:
     one = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] and/CC [1 she/PRP ] saw/VBD [2 Eve/NNP ]")
-    a = pointing(7, {6: 2})  # Eve, who is Bob here, is always right
+    a = pointing(7, {6: 2})  # `Eve` has the entity of `Bob`, and its pick is always right
     a[5] = 0
     for word, weight in weights.items():
         a[5, word + 1] = weight
     assert value(measured(NAME, [one], [[a]], candidates=candidates), NAME, "pronoun") == right
 
 
-def test_no_weight_on_any_candidate_is_no_answer() -> None:
-    """All on itself, on [CLS] and on [SEP]."""
+def test_a_row_without_weight_on_a_candidate_gives_no_answer() -> None:
+    """All weight is on the word itself, on [CLS] and on [SEP]."""
     a: Map = np.zeros((10, 10))
     a[:, 0] = a[:, -1] = 0.4
     a += 0.2 * np.eye(10)
     assert value(measured(NAME, [ANN], [[a]]), NAME) == 0
 
 
-def test_of_equal_weights_the_first_word_wins() -> None:
-    tables = measured(NAME, [ANN])  # uniform: She and him both pick Ann
+def test_the_first_of_equal_weights_is_picked() -> None:
+    tables = measured(NAME, [ANN])  # uniform attention: `She` and `him` both pick `Ann`
     assert value(tables, NAME) == 1 / 2
 
 
-def test_nested_mentions_and_order_from_the_same_start() -> None:
-    """Her mother 1 .. said: the shorter of two mentions from one start comes first, so only the longer is scored."""
+def test_the_shorter_of_two_mentions_with_the_same_start_comes_first() -> None:
+    """Of two mentions that start at the same word, only the longer one has an antecedent and is scored."""
     one = document("[1 [1 Ann/NNP ] 's/POS mother/NN ]", parse="(NP (NP (NNP Ann) (POS 's)) (NN mother))")
     tables = score(one, {2: 0})
     assert count(tables, NAME, "mentions scored") == 1
     assert value(tables, NAME, "nominal") == 1
 
 
-def test_a_mention_does_not_pick_its_own_head_word() -> None:
-    """`the dog` and `the dog that barks` share their head: no antecedent is left. The second dog has one again."""
+def test_an_antecedent_with_the_same_head_word_does_not_count() -> None:
+    """`the dog` and `the dog that barks` have the same head word, so neither has an antecedent. `a dog` has one."""
     one = document("[1 [1 the/DT dog/NN ] that/WDT barks/VBZ ] saw/VBD [1 a/DT dog/NN ]")
     tables = score(one, {6: 1})
     shared = "mentions with the head word of all their antecedents"
@@ -100,15 +100,15 @@ def test_a_mention_does_not_pick_its_own_head_word() -> None:
     assert value(tables, NAME) == 1
 
 
-def test_a_shared_head_word_is_right_if_any_of_its_mentions_is() -> None:
+def test_a_head_word_of_two_mentions_is_right_if_one_of_them_is_an_antecedent() -> None:
     one = document("[2 [1 the/DT dog/NN ] that/WDT barks/VBZ ] and/CC [2 it/PRP ]")
     tables = score(one, {5: 1})
     assert value(tables, NAME) == rule(tables, NAME, "nearest") == 1
 
 
-def test_mentions_partly_outside_the_window_are_not_there() -> None:
-    """Cut after `the`: `the dog` is neither scored nor a candidate, and Ann is no singleton although she is alone
-    now.
+def test_mentions_cut_by_the_window_are_not_used() -> None:
+    """The text ends after `the`: `the dog` is neither scored nor a candidate. Ann is not a singleton, because the
+    document mentions her twice.
     """
     one = document("[1 Ann/NNP ] [2 Bob/NNP ] [2 he/PRP ] [3 the/DT dog/NN ] [1 her/PRP$ ] [3 it/PRP ]")
     tables = measured(NAME, [one], [[pointing(4, {2: 1})]], kept=4)
@@ -116,23 +116,23 @@ def test_mentions_partly_outside_the_window_are_not_there() -> None:
     assert value(tables, NAME) == 1
 
 
-def test_singletons_are_candidates_only_on_demand() -> None:
+def test_singletons_are_candidates_only_with_the_option_include() -> None:
     one = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] left/VBD")
     without, included = (score(one, {4: 2}, singletons=singletons) for singletons in ("exclude", "include"))
-    assert value(without, NAME) == value(included, NAME) == 0  # Bob is no candidate, so nothing is picked
+    assert value(without, NAME) == value(included, NAME) == 0  # without Bob nothing is picked; with Bob the pick is wrong
     assert (rule(without, NAME, "nearest"), rule(included, NAME, "nearest")) == (1, 0)
     assert count(without, NAME, "mentions of singletons left out") == 1
     assert count(included, NAME, "mentions of singletons left out") == 0
 
 
-def test_nothing_to_score() -> None:
+def test_documents_without_scored_mentions_give_empty_tables() -> None:
     tables = score(document("[1 Ann/NNP ] sleeps/VBZ"), {})
     assert len(tables[NAME]) == len(tables["coreference_best"]) == len(tables["coreference_rules"]) == 0
     assert count(tables, NAME, "texts") == 1
     assert len(score(document("No mention here"), {})[NAME]) == 0
 
 
-def test_kinds_of_mentions() -> None:
+def test_mentions_are_classified_as_nominal_pronoun_or_proper() -> None:
     one = document(
         "[1 Ann/NNP ] [1 Ann/NNP ] [1 she/PRP ] [1 the/DT boss/NN ] [2 Ann/NNP and/CC Bob/NNP ] [2 Ann/NNP and/CC Bob/NNP ]",
     )
@@ -142,56 +142,59 @@ def test_kinds_of_mentions() -> None:
     }  # fmt: skip
 
 
-def test_the_three_rules() -> None:
-    """the boss (8): nearest is him 6, the nearest with the same head is Boss 0, and so say the sieves."""
+def test_the_three_rules_equal_picks_worked_out_by_hand() -> None:
+    """`the boss`: the nearest mention is `him` (wrong). The nearest one with the same head word is `Boss`, and the
+    sieves pick it too.
+    """
     one = document("[1 Boss/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] saw/VBD [2 him/PRP ] the/DT [1 boss/NN ]")
     tables = score(one, {})
     assert [rule(tables, NAME, name, "nominal") for name in ("nearest", "head_match", "sieves")] == [0, 1, 1]
-    # She: nearest is Bob, wrong; no head matches; the third sieve takes anything singular: the nearest, Bob.
-    # him: nearest is She, whom the third sieve refuses for her gender, so that it takes Bob.
+    # `She`: the nearest mention is `Bob` (wrong). No head word matches. The third sieve accepts any singular mention
+    # and picks the nearest, `Bob`.
+    # `him`: the nearest mention is `She` (wrong). The third sieve rejects it for its gender and picks `Bob`.
     assert [rule(tables, NAME, name, "pronoun") for name in ("nearest", "head_match", "sieves")] == [0, 0, 1 / 2]
 
 
-def test_head_match_without_a_match() -> None:
+def test_head_match_without_a_match_is_wrong_or_picks_the_nearest() -> None:
     one = document("[1 Ann/NNP ] saw/VBD [1 her/PRP$ ]")
     assert rule(score(one, {}), NAME, "head_match") == 0
     assert rule(score(one, {}, head_match="nearest"), NAME, "head_match") == 1
 
 
-def test_pronouns_may_skip_the_exact_sieves() -> None:
-    """The second `he` means the boy before it, but matches the first `he` word for word; the third takes the second
-    either way.
+def test_pronouns_can_skip_the_exact_sieves() -> None:
+    """The second `he` refers to the boy but has the same form as the first `he`. The third `he` picks the second with
+    and without the option, which is wrong.
     """
     one = document("[1 he/PRP ] saw/VBD [2 the/DT boy/NN ] [2 he/PRP ] [1 he/PRP ]")
     assert rule(score(one, {}), NAME, "sieves", "pronoun") == 0
     assert rule(score(one, {}, skip_exact_for_pronouns=True), NAME, "sieves", "pronoun") == 1 / 2
 
 
-def test_determiners_may_be_stripped() -> None:
+def test_the_first_sieve_can_ignore_determiners() -> None:
     one = document("[1 the/DT old/JJ dog/NN ] saw/VBD [2 the/DT dog/NN ] [2 it/PRP ] [1 an/DT old/JJ dog/NN ]")
-    assert rule(score(one, {}), NAME, "sieves", "nominal") == 0  # the nearest dog
+    assert rule(score(one, {}), NAME, "sieves", "nominal") == 0  # picks the nearest `dog`, which is wrong
     assert rule(score(one, {}, strip_determiner=True), NAME, "sieves", "nominal") == 1
 
 
-def test_names_that_tell_gender() -> None:
+def test_the_sieves_use_the_gender_of_listed_names() -> None:
     one = document("[1 Ann/NNP ] met/VBD [2 Bob/NNP ] ./. [1 She/PRP ] left/VBD [2 him/PRP ]")
     assert rule(score(one, {}), NAME, "sieves") == 1 / 2
     assert rule(score(one, {}, masculine=("Bob",)), NAME, "sieves") == 1
 
 
-def test_what_told_the_head_words() -> None:
+def test_head_words_are_counted_by_source() -> None:
     parsed = document("[1 Ann/NNP ] saw/VBD [1 her/PRP$ dog/NN ]", parse="(S (NP (NNP Ann)) (VP (VBD saw) (NP (PRP$ her) (NN dog))))")
     assert count(score(parsed, {}), NAME, "head words by constituents") == 2
     assert count(score(parsed, {}, head_words="cue"), NAME, "head words by cue") == 2
-    assert count(score(parsed, {}, head_words="dependencies"), NAME, "head words by cue") == 2  # there are none
+    assert count(score(parsed, {}, head_words="dependencies"), NAME, "head words by cue") == 2  # there is no dependency tree
 
 
-def test_every_rule_has_its_interval_and_the_best_head_the_best_rule() -> None:
+def test_rules_have_intervals_and_the_best_head_is_compared_with_the_best_rule() -> None:
     documents = [document("[1 Ann/NNP ] [2 Bob/NNP ] [1 Ann/NNP ] [2 Bob/NNP ]", id=f"d{number}") for number in range(12)]
     tables = measured(NAME, documents, [[pointing(4, {2: 0, 3: 1})]] * 12)
     rules = list(tables["coreference_rules"].where(label="all"))
     groups = np.bincount([group_of(one.id) for one in documents])
-    least = 0.025 ** (np.square(groups).sum() / groups.sum() ** 2)  # all documents agree: the exact bound for so many effective ones
+    least = 0.025 ** (np.square(groups).sum() / groups.sum() ** 2)  # all documents agree: the exact bound
     found = [(row["rule"], row["value"], row["documents"]) for row in rules]
     assert found == [
         ("nearest", 0, 12),
@@ -203,10 +206,8 @@ def test_every_rule_has_its_interval_and_the_best_head_the_best_rule() -> None:
     assert (row["heads"], row["direction"], row["value"], row["rule"], row["lift"]) == ("1-1", "mention-to-antecedent", 1, "sieves", 0)
 
 
-def test_table_2_scores_one_head_on_every_kind_and_the_best_head_of_each() -> None:
-    """Head 1 resolves all names, head 2 all pronouns; there are twice as many names, so that head 1 is the best for
-    all.
-    """
+def test_table_2_has_one_head_for_all_kinds_and_the_best_head_of_each_kind() -> None:
+    """Head 1 resolves all names, head 2 all pronouns. There are twice as many names, so head 1 is the best overall."""
     text = "[1 Ann/NNP ] [2 Bob/NNP ] [1 Ann/NNP ] [2 Bob/NNP ] [1 she/PRP ]"
     documents = [document(text, id=f"d{number}") for number in range(8)]
     names, pronouns = pointing(5, {2: 0, 3: 1, 4: 3}), pointing(5, {2: 1, 3: 2, 4: 2})
@@ -234,6 +235,6 @@ def test_token_level_is_refused() -> None:
         make(NAME, {"level": "token"})
 
 
-def test_the_paper_picks_among_all_words() -> None:
+def test_the_presets_paper_and_reference_pick_among_all_words() -> None:
     assert make(NAME, preset="paper").options()["candidates"] == "all_words"
-    assert make(NAME, preset="reference") == make(NAME, preset="paper")  # there is no released code to differ
+    assert make(NAME, preset="reference") == make(NAME, preset="paper")  # there is no released code

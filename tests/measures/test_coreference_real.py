@@ -1,5 +1,5 @@
-"""Coreference on real corpora: baselines against a plain second reading, head words against another annotation of
-the same text.
+"""Coreference on real corpora: baselines against a plain computation, head words against another annotation of the same
+texts.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def rules(run: hs.api.Run, measure: str, label: str = "all") -> dict[str, float]
 
 
 def plain_baselines(text: Annotation) -> list[tuple[bool, bool]]:
-    """For each mention of a text with an antecedent: whether the nearest mention is one, and the nearest of the same
-    head word.
+    """For each mention of a text with an antecedent, return whether the nearest mention is an antecedent, and whether
+    the nearest mention with the same head word is one.
     """
     heads = {}
     for mention in text.mentions:
@@ -50,7 +50,7 @@ def plain_baselines(text: Annotation) -> list[tuple[bool, bool]]:
     return found
 
 
-def test_baselines_of_gum_equal_a_plain_reading(data: Path) -> None:
+def test_baselines_on_gum_equal_a_plain_computation(data: Path) -> None:
     model = hs.load("mini")
     run = hs.run(model, data / GUM, "coreference", layers=(1,), **DOCUMENTS)
     encoder = Encoder(model.tokenizer, unit="document", overlong="truncate", max_length=128)
@@ -63,8 +63,8 @@ def test_baselines_of_gum_equal_a_plain_reading(data: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "source"), [(GUM, "dependencies"), (ONTOGUM, "constituents")])
-def test_baselines_are_of_the_papers_order_and_size(data: Path, name: str, source: str) -> None:
-    """The paper has 27, 52 and 69 per cent on CoNLL-2012; other texts, the same order."""
+def test_baselines_have_the_order_and_size_of_those_in_the_paper(data: Path, name: str, source: str) -> None:
+    """The paper has 27, 52 and 69 per cent on CoNLL-2012. Other texts have the same order."""
     run = hs.run("mini", data / name, "coreference", layers=(1,), **DOCUMENTS)
     values = rules(run, "coreference")
     assert 0.25 < values["nearest"] < values["head_match"] < 0.6 < values["sieves"] < 0.85
@@ -76,8 +76,8 @@ def test_baselines_are_of_the_papers_order_and_size(data: Path, name: str, sourc
 
 
 def test_head_words_by_constituents_agree_with_dependencies(data: Path) -> None:
-    """OntoGUM and GUM annotate the same texts. Names are headed by their first word in UD and by their last in
-    Collins' rules.
+    """OntoGUM and GUM annotate the same texts. The head of a name is its first word in UD and its last in Collins'
+    rules.
     """
     gum = {document.id: document for document in read(data / GUM)}
     agree, total = 0, 0
@@ -96,9 +96,9 @@ def test_head_words_by_constituents_agree_with_dependencies(data: Path) -> None:
     assert agree / total > 0.98
 
 
-def test_gap_and_winobias(data: Path) -> None:
-    """Every pronoun of WinoBias can be scored, and the order of the occupations tells nothing; GAP counts what
-    refers to neither.
+def test_pronouns_of_winobias_and_gap_are_scored_and_counted(data: Path) -> None:
+    """All pronouns of WinoBias can be scored, and the order of the occupations does not predict the antecedent. In GAP,
+    pronouns that refer to neither name are counted.
     """
     wino = hs.run("mini", data / "coref/winobias-dev-type1-pro.v4_auto_conll.xz", "pronouns", format="winobias", layers=(1,), **DOCUMENTS)
     counts = {row["what"]: row["n"] for row in wino.results["pronouns_counts"]}

@@ -1,5 +1,5 @@
-"""Distances between heads through the whole pipeline: held or worked out again, sampled, by word, on given maps, on
-other models.
+"""Distances between heads through the whole pipeline: rows in memory or recomputed, sampled rows, the word level, given
+maps.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def pairs(found: hs.Run) -> Maps:
 
 
 def plain(maps: list[Maps]) -> Maps:
-    """Mean over all rows of texts' maps [head, row, key], pair by pair, in float64."""
+    """Return the distance of each pair of heads: the mean over all rows of the maps [head, row, key], in float64."""
     total: Any = 0.0
     rows = 0
     for text in maps:
@@ -62,9 +62,9 @@ def plain(maps: list[Maps]) -> Maps:
     return np.asarray((total / rows)[np.triu_indices(len(maps[0]), 1)])
 
 
-def test_rows_worked_out_again_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recomputed_rows_give_the_same_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     held = {level: run(level=level, smoothing=0.01) for level in ("token", "word")}
-    monkeypatch.setitem(gathered.MOST, "cpu", 144 * 4 * 30)  # a row or so at a time
+    monkeypatch.setitem(gathered.MOST, "cpu", 144 * 4 * 30)  # about one row at a time
     for level, expected in held.items():
         again = run(level=level, smoothing=0.01)
         assert_allclose(pairs(again), pairs(expected), rtol=1e-5, atol=1e-6)
@@ -72,20 +72,20 @@ def test_rows_worked_out_again_give_the_same(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("word_rows", ["mean", "first", "max"])
-def test_words_worked_out_again_for_every_kind_of_word_row(word_rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recomputed_rows_give_the_same_distances_for_every_kind_of_word_row(word_rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = pairs(run(level="word", word_rows=word_rows))
     monkeypatch.setitem(gathered.MOST, "cpu", 144 * 4 * 60)
     assert_allclose(pairs(run(level="word", word_rows=word_rows)), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_batches_shards_and_processes_change_nothing() -> None:
+def test_the_sizes_of_batches_and_shards_do_not_change_distances() -> None:
     expected = run()
     cuts: list[dict[str, Any]] = [{"batch_tokens": 20}, {"batch_tokens": 60, "shard_tokens": 30}]
     for settings in cuts:
         assert_allclose(pairs(run(**settings)), pairs(expected), rtol=1e-5, atol=1e-6)
 
 
-def test_a_sample_of_rows_is_right_on_average_and_knows_its_error() -> None:
+def test_a_sample_of_rows_is_unbiased_and_its_error_is_estimated() -> None:
     some: dict[str, Any] = {"layers": [2, 8], "replicates": 0}
     whole = pairs(run(**some))
     samples = [run(sample=4, seed=seed, **some) for seed in range(24)]
@@ -93,7 +93,8 @@ def test_a_sample_of_rows_is_right_on_average_and_knows_its_error() -> None:
     errors = np.stack([np.array(one.results["distances_pairs"]["error"]) for one in samples])
     assert samples[0].results["distances_pairs"]["n"][0] == 4 * len(SENTENCES)
     spread = values.std(0, ddof=1)
-    # The mean of 24 estimates misses the truth by spread / sqrt(24): over 276 pairs by a root mean square of about 1.
+    # The standard error of the mean of 24 estimates is spread / sqrt(24). In these units, the root mean square of the
+    # errors of 276 pairs is about 1.
     assert np.sqrt(np.mean(((values.mean(0) - whole) / (spread / np.sqrt(24))) ** 2)) < 1.4
     assert np.sqrt(np.mean(errors**2) / np.mean(spread**2)) == pytest.approx(1, abs=0.2)
     assert_array_equal(pairs(run(sample=4, seed=3, **some)), values[3])
@@ -103,7 +104,7 @@ def test_a_sample_of_rows_is_right_on_average_and_knows_its_error() -> None:
     assert np.isnan(run(**some).results["distances_pairs"]["error"]).all()
 
 
-def test_rows_without_special_tokens_and_of_content_words() -> None:
+def test_rows_can_be_limited_to_words_or_content_words() -> None:
     words = sum(len(text.split()) for text in SENTENCES)
     assert run(level="word", rows="word").results["distances_pairs"]["n"][0] == words
     assert run(level="word").results["distances_pairs"]["n"][0] == words + 2 * len(SENTENCES)
@@ -114,13 +115,13 @@ def test_rows_without_special_tokens_and_of_content_words() -> None:
         run(untagged, level="word", rows="content")
 
 
-def test_given_maps_by_hand() -> None:
-    """Two layers of two heads on one text: even, all to the first, all to the second, even again."""
+def test_distances_of_given_maps_equal_those_worked_out_by_hand() -> None:
+    """Two layers of two heads, one text: even attention, all on the first token, all on the second, even attention."""
     even, first, second = np.full((2, 2), 0.5), np.array([[1.0, 0], [1, 0]]), np.array([[0, 1.0], [0, 1]])
     maps = np.stack([np.stack([even, first]), np.stack([second, even])])
     found = hs.measure(maps, ["a", "b"], ["distances"], replicates=0)
     ln2 = np.log(2)
-    half = -0.75 * np.log(0.75) - 0.25 * np.log(0.25) - ln2 / 2  # even against one of two
+    half = -0.75 * np.log(0.75) - 0.25 * np.log(0.25) - ln2 / 2  # even attention against all weight on one of two tokens
     assert_allclose(pairs(found), [half, half, 0, ln2, half, half], atol=1e-6)  # 1-1 with 1-2, 2-1, 2-2; 1-2 with 2-1, 2-2; 2-1 with 2-2
     heads = found.results["distances"]
     assert heads.where(quantity="nearest")["neighbour"] == ["2-2", "1-1", "1-1", "1-1"]
@@ -136,8 +137,8 @@ def test_given_maps_by_hand() -> None:
     assert_allclose(pairs(summed), plain(smoothed) * 2, atol=1e-6)
 
 
-def test_real_maps_of_bert_base(data: Path) -> None:
-    """Saved maps of BERT-base: equal to scipy on all pairs of 144 heads."""
+def test_distances_of_saved_maps_of_bert_base_equal_scipys(data: Path) -> None:
+    """The distances equal scipy's for all pairs of the 144 heads."""
     texts = [read_maps(path) for path in sorted((data / "maps").glob("*uncased*.npz"))]
     assert len(texts) > 1
     found = measure_maps(texts, {"distances": {}}, replicates=0, gallery=0)
@@ -155,16 +156,16 @@ def test_real_maps_of_bert_base(data: Path) -> None:
         ({"epsilons": (0.0,)}, "epsilons are"),
     ],
 )
-def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(MeasureError, match=message):
         make("distances", options)
 
 
-def test_few_groups_for_very_many_heads() -> None:
+def test_models_with_very_many_heads_use_fewer_groups() -> None:
     assert (groups(2), groups(144), groups(1024), groups(4096)) == (32, 32, 8, 8)
 
 
-def test_a_single_head_is_compared_with_none() -> None:
+def test_a_single_head_has_no_distances() -> None:
     with pytest.warns(HeadscopeWarning, match="distances counted nothing"):
         found = hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["distances"], replicates=5)
     assert all(len(found.results[name]) == 0 for name in ("distances", "distances_layers", "distances_pairs", "distances_structure"))

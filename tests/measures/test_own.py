@@ -1,5 +1,5 @@
-"""The page on measures of one's own: its example is short, runs, is right, obeys the laws, and nothing is imported
-unasked.
+"""The page on custom measures: its examples are short, run, give right numbers and obey the laws. Only what the user
+names is imported.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from headscope.measures import REGISTRY, Entropy, HeadMeans, MapBatch, Measure
 from headscope.measures.own import _FROM, OWN, find, named
 from helpers.worlds import Text, World, run, worlds
 from laws.test_laws import (
-    test_a_glimpse_at_merged_states_is_what_the_table_says,
+    test_a_glimpse_at_merged_states_equals_the_table,
     test_merge_is_commutative_and_associative_and_start_is_neutral,
-    test_replicates_are_those_of_resampled_documents_which_are_counted,
-    test_sharding_batch_size_padding_and_order_change_nothing,
-    test_tables_are_pure_and_states_survive_the_disk,
+    test_replicates_equal_resampled_documents_and_documents_are_counted,
+    test_sharding_batch_size_padding_and_order_do_not_change_the_state,
+    test_tables_are_pure_and_states_are_restored_exactly_from_disk,
     uniform,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-measure.md"
 CODE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 LAWS = [
-    test_a_glimpse_at_merged_states_is_what_the_table_says,
-    test_replicates_are_those_of_resampled_documents_which_are_counted,
+    test_a_glimpse_at_merged_states_equals_the_table,
+    test_replicates_equal_resampled_documents_and_documents_are_counted,
     test_merge_is_commutative_and_associative_and_start_is_neutral,
-    test_sharding_batch_size_padding_and_order_change_nothing,
-    test_tables_are_pure_and_states_survive_the_disk,
+    test_sharding_batch_size_padding_and_order_do_not_change_the_state,
+    test_tables_are_pure_and_states_are_restored_exactly_from_disk,
 ]
-del test_a_glimpse_at_merged_states_is_what_the_table_says  # run below, on the example, and not again on the registry
-del test_replicates_are_those_of_resampled_documents_which_are_counted
+del test_a_glimpse_at_merged_states_equals_the_table  # run below on the example; pytest must not run it again on the registry
+del test_replicates_equal_resampled_documents_and_documents_are_counted
 del test_merge_is_commutative_and_associative_and_start_is_neutral
-del test_sharding_batch_size_padding_and_order_change_nothing
-del test_tables_are_pure_and_states_survive_the_disk
+del test_sharding_batch_size_padding_and_order_do_not_change_the_state
+del test_tables_are_pure_and_states_are_restored_exactly_from_disk
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +63,11 @@ def reach(file: Path) -> type[Measure]:
     return find(f"{file}:Reach")
 
 
-def test_the_example_is_short() -> None:
+def test_the_example_has_at_most_40_lines() -> None:
     assert len(CODE[0].splitlines()) <= 40
 
 
-def test_the_other_code_of_the_page_runs(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_other_examples_of_the_page_run(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(str(file.parent))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def test_the_other_code_of_the_page_runs(file: Path, monkeypatch: pytest.MonkeyP
 
 
 def plainly(text: Text, a: np.ndarray, far: int) -> tuple[list[float], list[float]]:
-    """Distance and share of far words, row by row."""
+    """Return the distance and the share of far words, one value per row."""
     words = [i for i, role in enumerate(text.roles) if role == WORD]
     distances, shares = [], []
     for i in words:
@@ -90,7 +90,7 @@ def plainly(text: Text, a: np.ndarray, far: int) -> tuple[list[float], list[floa
 
 @given(world=worlds())
 @settings(max_examples=25, deadline=None)
-def test_the_example_is_right(reach: type[Measure], world: World) -> None:
+def test_the_example_equals_a_plain_computation(reach: type[Measure], world: World) -> None:
     measure = reach(far=2)  # type: ignore[call-arg]
     table = measure.tables(run(measure, world, [world.texts]), world.layout)["reach"]
     for layer, head, quantity, value, n, baseline in zip(
@@ -117,9 +117,9 @@ def repeats(tmp_path_factory: pytest.TempPathFactory) -> type[Measure]:
     return find(f"{path}:Repeats")
 
 
-def test_the_example_of_positions_and_kinds_by_hand(repeats: type[Measure]) -> None:
-    """`The` (row 1) gives 0.4 to `the` (column 3), which gives 0.1 back; `cat` and the special tokens are not asked,
-    although `[SEP]` stands twice. The second text is shorter, and repeats nothing.
+def test_the_example_of_positions_and_kinds_equals_values_worked_out_by_hand(repeats: type[Measure]) -> None:
+    """`The` (row 1) gives 0.4 to `the` (column 3), which gives 0.1 back. `cat` and the special tokens do not count,
+    although `[SEP]` occurs twice. The second text is shorter and repeats no word.
     """
     maps = np.full((1, 1, 6, 6), 0.1)
     maps[0, 0, 1, 3] = 0.4
@@ -133,7 +133,7 @@ def test_the_example_of_positions_and_kinds_by_hand(repeats: type[Measure]) -> N
 
 @given(world=worlds())
 @settings(max_examples=25, deadline=None)
-def test_the_example_of_positions_and_kinds_is_right(repeats: type[Measure], world: World) -> None:
+def test_the_example_of_positions_and_kinds_equals_a_plain_computation(repeats: type[Measure], world: World) -> None:
     measure = repeats()
     table = measure.tables(run(measure, world, [world.texts]), world.layout)["repeats"]
     for kind, layer, head, value, n in zip(*(table[name] for name in ("kind", "layer", "head", "value", "n")), strict=True):
@@ -148,24 +148,24 @@ def test_the_example_of_positions_and_kinds_is_right(repeats: type[Measure], wor
         assert_allclose(value, np.mean(means) if means else np.nan, rtol=1e-4, atol=2e-6)
 
 
-def test_a_measure_that_counted_nothing_says_so(repeats: type[Measure], tmp_path: Path) -> None:
+def test_a_measure_that_counted_nothing_warns(repeats: type[Measure], tmp_path: Path) -> None:
     maps = np.full((1, 2, 3, 3), 1 / 3)
-    told = "repeats counted nothing: n is 0 for every head. Check that the texts have what it looks for (at level token)"
-    with pytest.warns(HeadscopeWarning, match=re.escape(told)) as issued:
+    expected = "repeats counted nothing: n is 0 for every head. Check that the texts have what it looks for (at level token)"
+    with pytest.warns(HeadscopeWarning, match=re.escape(expected)) as issued:
         run = hs.measure(maps, ["a", "b", "c"], ["entropy", repeats], out=tmp_path / "run")
     assert [warning.filename for warning in issued] == [__file__]
-    assert len(run.warnings) == 1, "entropy counted a text"
-    assert f"warning: {told}" in CliRunner().invoke(app, ["show", str(tmp_path / "run")]).output
-    assert told in run.report().read_text(encoding="utf-8")
+    assert len(run.warnings) == 1, "entropy counted a text and must not warn"
+    assert f"warning: {expected}" in CliRunner().invoke(app, ["show", str(tmp_path / "run")]).output
+    assert expected in run.report().read_text(encoding="utf-8")
 
 
-def test_labels_with_too_few_cases_are_not_called_nothing() -> None:
+def test_labels_with_too_few_cases_have_a_separate_warning() -> None:
     tree = [Word("a", head=2, relation="x"), Word("b", head=0, relation="root")]
     with pytest.warns(HeadscopeWarning, match=r"relations lists no label: none has 20 cases \(the most frequent has 1\)"):
         hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], ["relations"], words=[0, 1], annotation=tree, replicates=0)
 
 
-def test_a_file_a_class_and_its_instance_give_the_same(file: Path, reach: type[Measure]) -> None:
+def test_a_measure_named_by_file_and_its_instance_give_the_same_results(file: Path, reach: type[Measure]) -> None:
     how: dict[str, Any] = {"limit": 6, "replicates": 5, "gallery": 0}
     by_file = hs.run("mini", "sampler", {f"{file}:Reach": {"far": 3}}, **how)
     by_instance = hs.run("mini", "sampler", [reach(far=3)], **how)  # type: ignore[call-arg]
@@ -176,10 +176,8 @@ def test_a_file_a_class_and_its_instance_give_the_same(file: Path, reach: type[M
     assert by_file.signature.count("reach.far:3") == 1
 
 
-def test_a_worker_is_told_where_to_look(file: Path) -> None:
-    """What `engines` does in another process: a specification comes as plain values, and nothing of the user's own
-    is known.
-    """
+def test_a_worker_finds_the_measures_of_its_specification(file: Path) -> None:
+    """As in another process, the specification arrives as plain values, and no custom measure is registered."""
     chosen, own = named([f"{file}:Reach"], REGISTRY)
     sent = make_spec({"measures": chosen}, own=own).model_dump()
     OWN.clear()
@@ -187,13 +185,13 @@ def test_a_worker_is_told_where_to_look(file: Path) -> None:
     assert [measure.name for measure in RunSpec.model_validate(sent).build_measures()] == ["reach"]
 
 
-def test_what_was_typed_in_cannot_be_sent() -> None:
+def test_a_class_of_main_cannot_be_sent_to_other_processes() -> None:
     typed = type("Typed", (_Taken,), {"name": "typed", "__module__": "__main__"})
     with pytest.raises(MeasureError, match="Typed is only known to this process"):
         hs.run("mini", "sampler", [dataclass(frozen=True, kw_only=True)(typed)], engine="processes", gallery=0)
 
 
-def test_resuming_notices_a_change(tmp_path: Path) -> None:
+def test_resuming_accepts_the_same_measure_and_refuses_a_changed_one(tmp_path: Path) -> None:
     own = tmp_path / "reach.py"
     own.write_text(CODE[0], encoding="utf-8")
     how: dict[str, Any] = {"out": tmp_path / "R", "limit": 4, "replicates": 5, "gallery": 0}
@@ -240,7 +238,7 @@ class _Nameless(_Taken):
         (["reach_of_nobody"], "named by its file and class"),
     ],
 )
-def test_what_is_no_measure_is_refused(measures: list[Any], said: str) -> None:
+def test_invalid_measures_are_refused(measures: list[Any], said: str) -> None:
     with pytest.raises(MeasureError, match=re.escape(said)):
         hs.run("mini", "sampler", measures, gallery=0)
 
@@ -252,11 +250,11 @@ def test_a_broken_file_is_refused(tmp_path: Path) -> None:
         find(f"{path}:Reach")
 
 
-def test_classes_of_the_box_are_known_by_their_names() -> None:
+def test_built_in_measures_are_resolved_to_their_names() -> None:
     assert named([Entropy(base="bits"), "tokens"], REGISTRY) == ({"entropy": {"base": "bits"}, "tokens": {}}, ())
 
 
-def test_nothing_is_imported_that_was_not_asked_for(tmp_path: Path) -> None:
+def test_a_file_that_the_user_did_not_name_is_not_imported(tmp_path: Path) -> None:
     path = tmp_path / "unasked.py"
     path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     with pytest.raises(RunError, match="not requested"):

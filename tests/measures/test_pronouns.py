@@ -1,4 +1,4 @@
-"""Heads on pronoun tests: what is scored, what is counted, the rules, and the gaps between groups."""
+"""Heads on pronoun tests: which pronouns are scored, the counts, the rules, and the gaps between groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_planted_head_is_always_right() -> None:
     assert [count(tables, NAME, what) for what in ("third-person pronouns", "pronouns scored")] == [1, 1]
 
 
-def test_only_the_candidates_weights_are_compared() -> None:
+def test_only_weights_on_candidates_are_compared() -> None:
     a = pointing(6, {})
     a[5] = [0, 0.02, 0.4, 0.01, 0.07, 0.3, 0.1, 0.1]  # [CLS] Ann met Eve ; she left [SEP]
     assert value(measured(NAME, [GAP], [[a]]), NAME) == 1
@@ -31,13 +31,13 @@ def test_only_the_candidates_weights_are_compared() -> None:
     assert value(measured(NAME, [GAP], [[a]]), NAME) == 0
 
 
-def test_in_the_other_direction_it_is_the_candidate_that_attends_more() -> None:
+def test_candidate_to_pronoun_picks_the_candidate_that_attends_more() -> None:
     a = pointing(6, {})
     a[1, 5], a[3, 5] = 0.3, 0.2
     assert value(measured(NAME, [GAP], [[a]]), NAME, "all (candidate-to-pronoun)") == 1
 
 
-def test_candidates_may_follow() -> None:
+def test_candidates_can_follow_the_pronoun() -> None:
     one = document("[A Her ] friend [B Eve ] said that [A Ann ] left")
     assert value(measured(NAME, [one], [[pointing(7, {0: 5})]]), NAME) == 1
 
@@ -48,18 +48,18 @@ def test_candidates_may_follow() -> None:
         ("[A Ann ] met [B Eve ] ; [P she ] left", "pronouns that refer to no candidate"),
         ("[A Ann ] slept ; [A she ] left", "pronouns with fewer than two candidates"),
         ("[A Ann ] , [A Eve ] ; [A she ] left", "pronouns that refer to every candidate"),
-        ("[A Ann ] met [A her ] and [B them ]", "pronouns with fewer than two candidates"),  # a pronoun is no candidate
+        ("[A Ann ] met [A her ] and [B them ]", "pronouns with fewer than two candidates"),  # a pronoun is not a candidate
     ],
 )
-def test_what_is_left_out_is_counted(text: str, what: str) -> None:
+def test_pronouns_that_are_left_out_are_counted_by_reason(text: str, what: str) -> None:
     tables = measured(NAME, [document(text)])
     assert count(tables, NAME, what) == count(tables, NAME, "third-person pronouns") >= 1
     assert len(tables[NAME]) == 0
 
 
-def test_a_name_that_ends_in_i_is_a_candidate() -> None:
-    """`I` heads the name, and is no pronoun there: GAP has `Edward I of England` and five more in its development
-    set.
+def test_a_name_headed_by_i_is_a_candidate() -> None:
+    """`I` is the head word of the name and not a pronoun. GAP's development set has `Edward I of England` and five
+    similar names.
     """
     one = document("[A:person Edward I of England ] met [B:person Eve ] ; [A he ] left")
     tables = measured(NAME, [one], [[pointing(9, {7: 1})]])
@@ -67,24 +67,26 @@ def test_a_name_that_ends_in_i_is_a_candidate() -> None:
     assert value(tables, NAME) == 1
 
 
-def test_pronouns_of_the_first_and_second_person_are_not_asked() -> None:
+def test_pronouns_of_the_first_and_second_person_are_not_counted() -> None:
     assert count(measured(NAME, [document("[A Ann ] [B Eve ] [A I ] [B you ]")]), NAME, "third-person pronouns") == 0
 
 
-def test_a_pronoun_is_not_part_of_its_antecedent() -> None:
-    """His mother cannot be `his`: two candidates are left."""
+def test_a_mention_that_contains_the_pronoun_is_not_a_candidate() -> None:
+    """`his` cannot refer to `his mother`, so two candidates are left."""
     one = document("[A Tom ] saw [B Bob ] and [C [A his ] mother/NN ]")
     tables = measured(NAME, [one], [[pointing(6, {4: 0})]])
     assert value(tables, NAME, "masculine") == 1
 
 
-def test_a_name_cut_off_by_the_window_leaves_nothing_to_choose() -> None:
+def test_a_pronoun_is_left_out_if_the_window_cuts_off_a_candidate() -> None:
     one = document("[A Her ] friend [B Eve ] said that [A Ann ] left")
     assert count(measured(NAME, [one], kept=4), NAME, "pronouns with fewer than two candidates") == 1
 
 
-def test_rules() -> None:
-    """The pronoun stands third, fifth and first; right is the name given."""
+def test_the_three_rules_equal_picks_worked_out_by_hand() -> None:
+    """The pronoun follows both names, stands between them, or precedes them; it refers to A or to B. The expected
+    values are those of `first`, `nearest` and `nearest_before`.
+    """
     texts = {
         "[A Ann ] met a friend [B Eve ] [{} she ]": {"A": (1, 0, 0), "B": (0, 1, 1)},
         "[A Ann ] who was [{} her ] [B Eve ]": {"A": (1, 0, 1), "B": (0, 1, 0)},
@@ -96,7 +98,7 @@ def test_rules() -> None:
             assert tuple(rule(tables, NAME, name) for name in ("first", "nearest", "nearest_before")) == values, (text, right)
 
 
-def test_labels_by_gender_and_subset() -> None:
+def test_pronouns_are_labelled_by_gender_and_subset() -> None:
     texts = {"he": "pro", "her": "anti", "it": None, "them": "pro"}
     documents = [document(f"[A Ann ] met [B Eve ] ; [A {form} ]", form, subset) for form, subset in texts.items()]
     tables = measured(NAME, documents)
@@ -104,8 +106,10 @@ def test_labels_by_gender_and_subset() -> None:
     assert labels == {"all": 4, "pro": 2, "anti": 1, "feminine": 1, "masculine": 1, "neuter": 1, "plural": 1}
 
 
-def test_gaps() -> None:
-    """Of 8 women 4 are found, of 10 men 8: 0.5 and 0.8. The rule `nearest` is always wrong, so it has no ratio."""
+def test_gaps_between_groups_equal_those_worked_out_by_hand() -> None:
+    """4 of 8 feminine and 8 of 10 masculine pronouns are right: 0.5 and 0.8. The rule `nearest` is always wrong, so it
+    has no ratio.
+    """
     people = [("she", right) for right in (1, 1, 0, 0) * 2] + [("he", right) for right in (1, 1, 1, 1, 0) * 2]
     documents = [document(f"[A Ann ] [B Eve ] [A {form} ]", f"{number}") for number, (form, _) in enumerate(people)]
     heads = [[pointing(3, {2: 0 if right else 1})] for _, right in people]
@@ -124,7 +128,9 @@ def test_gaps() -> None:
 
 
 def test_the_best_head_of_a_gap_is_chosen_on_other_documents() -> None:
-    """Head 1 is right in one half, head 2 in the other: chosen on the other half, the best head is never right."""
+    """Head 1 is right in one half of the documents, head 2 in the other. If each half scores the head that is best on
+    the other, the best head is never right.
+    """
     documents, heads = [], []
     names = sorted({group_of(f"d{number}"): f"d{number}" for number in range(400)}.items())[:8]
     for turn, (_, name) in enumerate(names):
@@ -137,9 +143,9 @@ def test_the_best_head_of_a_gap_is_chosen_on_other_documents() -> None:
     assert tables["pronouns_gaps"].where(entrant="1-1", direction="pronoun-to-candidate")["value"] == [0.5]
 
 
-def test_a_gap_has_the_best_head_of_all_and_a_label_has_its_own() -> None:
-    """Head 1 finds every woman and no man, head 2 every man; there are more men. So head 2 is the best of all, and
-    the gap is of head 2.
+def test_a_gap_is_that_of_the_best_head_overall_and_not_of_each_label() -> None:
+    """Head 1 resolves all feminine pronouns and no masculine one; head 2 resolves all masculine ones, of which there
+    are more. So head 2 is the best overall, and the gap is that of head 2.
     """
     people = ["she"] * 2 + ["he"] * 4
     documents = [document(f"[A Ann ] [B Eve ] [A {form} ]", f"{number}") for number, form in enumerate(people)]

@@ -1,5 +1,5 @@
-"""Heads as parsers, on cases worked out by hand: planted heads, each rule of METHODS §4.1, and the honest choice of
-the best.
+"""Heads as parsers on cases worked out by hand: planted heads, each rule of docs/relations.md, and the cross-fitted choice
+of the best head.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headscope.measures.contests import control_group
 from headscope.results.table import Table
 from headscope.stats.bootstrap import group_of, poisson_weights
 
-Sentence = list[tuple[str, int, str]]  # form, head from 1, relation
+Sentence = list[tuple[str, int, str]]  # form, governor (from 1; 0 for a root), relation
 
 CATS: Sentence = [("the", 2, "det"), ("cat", 3, "nsubj"), ("saw", 0, "root"), ("a", 5, "det"), ("dog", 3, "obj"), (".", 3, "punct")]
 POSS: Sentence = [("Ann", 3, "poss"), ("'s", 1, "case"), ("house", 0, "root")]
@@ -36,7 +36,7 @@ def words(sentence: Sentence) -> list[Word]:
 
 
 def planted(sentence: Sentence) -> NDArray[np.float64]:
-    """One map [T, T] with [CLS] and [SEP] around: every word attends to its head, a root to itself."""
+    """Return a map [T, T] with [CLS] and [SEP] around the words: a word attends to its governor, a root to itself."""
     n = len(sentence)
     a = np.zeros((n + 2, n + 2))
     a[0, 0] = a[-1, -1] = 1
@@ -46,7 +46,7 @@ def planted(sentence: Sentence) -> NDArray[np.float64]:
 
 
 def pointing(n: int, targets: dict[int, int]) -> NDArray[np.float64]:
-    """A map in which word i (from 1) attends to word targets[i], and to itself where nothing is said."""
+    """Return a map in which word i (from 1) attends to word targets[i], or to itself if it has no target."""
     a = np.eye(n + 2)
     for i, j in targets.items():
         a[i], a[i, j] = 0, 1
@@ -66,11 +66,13 @@ def value(run: hs.api.Run, quantity: str, head: int = 1) -> float:
     return float(run["relations"].table.where(quantity=quantity, head=head)["value"][0])
 
 
-def test_special_tokens_as_candidates() -> None:
-    """A head that gives [SEP] the most and the governor the second most is right only where [SEP] cannot be picked."""
+def test_special_tokens_are_picked_only_as_candidates() -> None:
+    """A head that gives most weight to [SEP] and the second most to the governor is right only if [SEP] cannot be
+    picked.
+    """
     towards, back = 0.4 * planted(CATS), np.eye(8)
     towards[:, -1] += 0.6
-    back[[2, 5], [2, 5]], back[[2, 5], [1, 4]] = 0.9, 0.1  # nouns to their determiners
+    back[[2, 5], [2, 5]], back[[2, 5], [1, 4]] = 0.9, 0.1  # nouns attend to their determiners
     back[-1] = [0, *[1 / 6] * 6, 0]
     right = {}
     for specials in ("ignore", "candidates"):
@@ -86,7 +88,7 @@ def test_special_tokens_as_candidates() -> None:
         score([planted(CATS)], CATS, specials="both")
 
 
-def test_a_planted_parser_is_always_right_and_its_transpose_in_the_other_direction() -> None:
+def test_a_planted_parser_scores_1_and_its_transpose_in_the_other_direction() -> None:
     transposed = planted(CATS).T + 1e-9
     run = score([planted(CATS), transposed / transposed.sum(1, keepdims=True)], CATS)
     for relation in ("all", "det", "nsubj", "obj"):
@@ -94,13 +96,13 @@ def test_a_planted_parser_is_always_right_and_its_transpose_in_the_other_directi
         assert value(run, f"{relation} (head-to-dep)", 2) == 1
 
 
-def test_what_counts_as_all() -> None:
-    assert run_all(CATS) == 4  # neither root nor punctuation
-    assert run_all(CATS, punct="include") == 5
-    assert run_all(CATS, punct="include", root="include") == 6
+def test_all_excludes_root_and_punctuation_by_default() -> None:
+    assert n_of_all(CATS) == 4  # without root and punctuation
+    assert n_of_all(CATS, punct="include") == 5
+    assert n_of_all(CATS, punct="include", root="include") == 6
 
 
-def run_all(sentence: Sentence, **options: Any) -> int:
+def n_of_all(sentence: Sentence, **options: Any) -> int:
     return int(score([planted(sentence)], sentence, **options)["relations"].table.where(quantity="all")["n"][0])
 
 
@@ -108,8 +110,8 @@ def test_a_root_is_always_wrong() -> None:
     assert value(score([planted(CATS)], CATS, root="include"), "all") == 4 / 5
 
 
-def test_a_word_never_picks_itself_nor_a_special_token() -> None:
-    """All weight on itself and on [SEP]: no prediction. With the least weight on the governor: right."""
+def test_a_word_cannot_pick_itself_or_a_special_token() -> None:
+    """All weight on the word itself and on [SEP] gives no pick. A small weight on the governor makes the pick right."""
     a = np.eye(8) * 0.5
     a[:, -1] += 0.5
     assert value(score([a], CATS), "all") == 0
@@ -120,24 +122,24 @@ def test_a_word_never_picks_itself_nor_a_special_token() -> None:
     assert value(score([b], CATS), "all") == 1
 
 
-def test_of_equal_weights_the_first_word_wins() -> None:
+def test_the_first_of_equal_weights_is_picked() -> None:
     a = np.full((8, 8), 1 / 8)
     run = score([a], CATS)
     assert value(run, "det") == 1 / 2  # "the" picks "cat", the first other word; "a" picks "the"
     assert value(run, "all") == 1 / 4
 
 
-def test_one_word_has_nobody_to_pick() -> None:
+def test_a_sentence_of_one_word_gives_no_pick() -> None:
     run = score([np.full((3, 3), 1 / 3)], [("Yes", 0, "root")], root="include")
     assert value(run, "all") == 0
 
 
-def test_relations_that_never_err_are_listed_and_root_and_punct_are_not() -> None:
+def test_relations_without_errors_are_listed_and_root_and_punct_are_not() -> None:
     labels = set(score([planted(CATS)], CATS)["relations"].table["label"])
     assert labels == {"all", "det", "nsubj", "obj"}
 
 
-def test_subtypes() -> None:
+def test_subtypes_are_kept_or_folded() -> None:
     sentence: Sentence = [("it", 3, "nsubj:pass"), ("was", 3, "aux:pass"), ("seen", 0, "root")]
     assert set(score([planted(sentence)], sentence)["relations"].table["label"]) == {"all", "nsubj:pass", "aux:pass"}
     assert set(score([planted(sentence)], sentence, subtypes="fold")["relations"].table["label"]) == {"all", "nsubj", "aux"}
@@ -148,17 +150,17 @@ def test_subtypes() -> None:
     [
         ("none", {1: 3, 2: 1}, True),
         ("none", {1: 2, 2: 3}, False),
-        ("clitic", {1: 2, 2: 3}, True),  # 's speaks for Ann
+        ("clitic", {1: 2, 2: 3}, True),  # the pick of 's counts for Ann
         ("clitic", {1: 3, 2: 1}, False),
         ("reference", {1: 2, 2: 3}, True),
-        ("reference", {1: 3, 2: 1}, True),  # the guard: a prediction of the last word stands
+        ("reference", {1: 3, 2: 1}, True),  # an exception: Ann's pick counts if it is the last word
     ],
 )
-def test_possessors(rule: str, targets: dict[int, int], right: bool) -> None:
+def test_the_possessive_rule_decides_whose_pick_counts(rule: str, targets: dict[int, int], right: bool) -> None:
     assert value(score([pointing(3, targets)], POSS, possessive=rule), "poss") == right
 
 
-def test_a_possessor_at_the_end_and_a_plural_clitic() -> None:
+def test_the_possessive_rules_handle_a_final_possessor_and_a_plural_clitic() -> None:
     last: Sentence = [("house", 0, "root"), ("Ann", 1, "poss")]
     assert value(score([planted(last)], last, possessive="reference"), "poss") == 1
     plural: Sentence = [("cats", 3, "nmod:poss"), ("'", 1, "case"), ("house", 0, "root")]
@@ -172,21 +174,21 @@ def best(run: hs.api.Run, label: str) -> dict[str, Any]:
     return {name: table[name][0] for name in table.columns}
 
 
-def test_fixed_offsets() -> None:
-    """det: the next word in both cases; obj: two back; all: +1 is right for the, cat and a; -2 for dog."""
+def test_the_baseline_is_the_best_fixed_offset_of_each_relation() -> None:
+    """det: the next word in both cases. obj: two words back. all: +1 is right for `the`, `cat` and `a` only."""
     run = score([planted(CATS)], CATS, selection="in-sample")
     assert (best(run, "det")["rule"], best(run, "det")["baseline"]) == ("+1", 1)
     assert (best(run, "obj")["rule"], best(run, "obj")["baseline"]) == ("-2", 1)
     assert (best(run, "all")["rule"], best(run, "all")["baseline"]) == ("+1", 3 / 4)
 
 
-def test_of_equal_offsets_the_largest_is_taken() -> None:
+def test_the_largest_of_equal_offsets_is_used() -> None:
     sentence: Sentence = [("a", 2, "x"), ("b", 0, "root"), ("c", 2, "x")]
     assert best(score([planted(sentence)], sentence, selection="in-sample"), "x")["rule"] == "+1"
 
 
-def test_offsets_stay_in_the_sentence() -> None:
-    """The first word at -1 picks the root; the last at +1 picks itself, which is never right."""
+def test_offsets_are_clipped_to_the_sentence() -> None:
+    """With -1 the first word picks the root. With +1 the last word picks itself, which is never right."""
     sentence: Sentence = [("go", 0, "root"), ("now", 1, "advmod")]
     run = score([planted(sentence)], sentence, root="include", offsets=(-1,), selection="in-sample")
     assert best(run, "all")["baseline"] == 1
@@ -194,9 +196,9 @@ def test_offsets_stay_in_the_sentence() -> None:
     assert best(run, "all")["baseline"] == 0
 
 
-def test_the_baseline_follows_the_possessive_rule() -> None:
-    """'s speaks for Ann: +1 from 's is right, as +2 from Ann would be. Further offsets are cut to the last word,
-    which is the house.
+def test_the_offset_baseline_follows_the_possessive_rule() -> None:
+    """The pick of `'s` counts for `Ann`: +1 from `'s` is right, as is +2 from `Ann`. Larger offsets are clipped to the
+    last word, `house`.
     """
     options = {"selection": "in-sample", "offsets": (-1, 0, 1)}
     assert best(score([planted(POSS)], POSS, possessive="clitic", **options), "poss")["baseline"] == 1
@@ -205,11 +207,11 @@ def test_the_baseline_follows_the_possessive_rule() -> None:
 
 
 def test_the_best_head_is_chosen_on_other_documents() -> None:
-    """Head 1 is right in the documents of one half and wrong in the other; in-sample it looks half right, fairly it
-    is never right.
+    """Head 1 is right in one half of the documents and wrong in the other. In-sample its accuracy is 1/2; cross-fitted,
+    the best head is never right.
     """
     documents = sorted((f"d{number}" for number in range(400)), key=group_of)
-    chosen = list({group_of(name): name for name in documents}.values())[:8]  # one document a group, in the order of groups
+    chosen = list({group_of(name): name for name in documents}.values())[:8]  # one document per group, in the order of groups
     good, bad = planted(CATS), pointing(6, {i: 6 if head != 6 else 1 for i, (_, head, _) in enumerate(CATS, 1)})
     maps = [np.stack([good, bad] if turn % 2 == 0 else [bad, good])[None] for turn in range(8)]
     tokens = [["[CLS]", *(form for form, _, _ in CATS), "[SEP]"]] * 8
@@ -223,10 +225,8 @@ def test_the_best_head_is_chosen_on_other_documents() -> None:
     assert row["lift"] == -1
 
 
-def test_more_folds_choose_on_more_documents() -> None:
-    """Head 1 is right in four documents of six, head 2 in the other two, which are the first of each half: 2 folds
-    choose differently.
-    """
+def test_the_number_of_folds_decides_which_documents_choose_the_head() -> None:
+    """Head 1 is right in four of six documents, head 2 in the other two, which are both in the first of two folds."""
     documents = sorted((f"d{number}" for number in range(400)), key=group_of)
     chosen = list({group_of(name): name for name in documents}.values())[:6]
     good, bad = planted(CATS), pointing(6, {i: 6 if head != 6 else 1 for i, (_, head, _) in enumerate(CATS, 1)})
@@ -237,18 +237,18 @@ def test_more_folds_choose_on_more_documents() -> None:
     def row(**options: Any) -> dict[str, Any]:
         return best(hs.measure(maps, tokens, {"relations": {"least": 1, **options}}, **given), "det")
 
-    # Halves: documents 0, 2, 4 (head 2 is right in two of them) and 1, 3, 5 (head 1 in all). Each scores the other's
-    # choice.
+    # Two folds: documents 0, 2, 4 (head 2 is right in two of them) and 1, 3, 5 (head 1 is right in all). Each scores
+    # the head that is best on the other.
     assert (row()["heads"], row()["value"]) == ("1-1 | 1-2", (1 + 0) / 6)
-    # With a fold per document, 0 and 2 are wrongly left to head 1, as all others are rightly.
+    # With one fold per document, head 1 is chosen for all documents: it is wrong in 0 and 2 and right in the others.
     assert (row(folds=6)["heads"], row(folds=6)["value"]) == ("1-1", 4 / 6)
-    assert row(folds=16)["value"] == 4 / 6  # no more folds than documents
+    assert row(folds=16)["value"] == 4 / 6  # at most one fold per document
     for wrong in (1, 17):
         with pytest.raises(MeasureError, match=f"relations: folds are {wrong}. Use 2 to 16"):
             row(folds=wrong)
 
 
-def test_one_document_cannot_be_parted() -> None:
+def test_one_document_has_no_cross_fitted_score() -> None:
     row = best(score([planted(CATS)], CATS), "det")
     assert row["in_sample"] == 1
     assert np.isnan(row["value"])
@@ -260,7 +260,7 @@ def test_token_level_is_refused() -> None:
         hs.run("mini", "sampler", {"relations": {"level": "token"}}, limit=1, gallery=0)
 
 
-def test_a_corpus_without_trees(tmp_path: Any) -> None:
+def test_corpora_and_maps_without_trees_are_refused(tmp_path: Any) -> None:
     file = tmp_path / "plain.txt"
     file.write_text("No trees here.\n")
     with pytest.raises(RunError, match="relations needs trees"):
@@ -269,24 +269,22 @@ def test_a_corpus_without_trees(tmp_path: Any) -> None:
         hs.measure(np.eye(2)[None, None], ["a", "b"], ["relations"], words=[0, 1])
 
 
-def test_chance_is_what_the_trees_of_other_sentences_give() -> None:
-    """A planted parser of its own tree, against two other trees: one has two of four governors in the same place,
-    one has one.
-    """
+def test_chance_is_the_score_on_the_trees_of_other_sentences() -> None:
+    """A planted parser of one tree is scored on two other trees, which share two and one of its four governors."""
     own = [Word(f, head=h, relation="x" if h else "root") for f, h in (("a", 2), ("b", 0), ("c", 2), ("d", 3), ("e", 4))]
     others = [[Word("", head=h, relation="y" if h else "root") for h in heads] for heads in ((2, 3, 0, 3, 3), (0, 1, 2, 1, 1))]
     sentence = [(word.form, word.head or 0, "x") for word in own]
     measure, layout = Relations(least=1, selection="crossfit"), HeadLayout((Site("encoder", 0, 1, 1, "planted"),))
     state = measure.start(layout, 4)
     names = {control_group(torch.tensor(0), torch.tensor(group_of(f"d{number}"))).item(): f"d{number}" for number in range(40)}
-    for name in list(names.values())[:2]:  # two documents of different groups: one chooses, the other scores
+    for name in list(names.values())[:2]:  # two documents of different groups: each scores the head chosen on the other
         text = Annotated(Document(name, (Sentence_(tuple(own)),)), [TreeArrays.of(others, 5)]).select(range(5))
         side = stack([["[CLS]", *"abcde", "[SEP]"]], [[CLS, *[WORD] * 5, SEP]], [text])
         weights = torch.from_numpy(planted(sentence)[None, None].astype(np.float32))
         measure.update(state, MapBatch(0, layout, weights, side, side, partial(poisson_weights, replicates=0)))
     best = measure.tables(state, layout)["relations_best"]
     assert dict(zip(best["label"], best["value"], strict=True)) == {"all": 1, "x": 1}
-    # The first tree: a -> b and d -> c. The second: c -> b. Their standard error is (1/2 - 1/4) / 2.
+    # The first tree: a -> b and d -> c. The second: c -> b. The standard error of 2/4 and 1/4 is (1/2 - 1/4) / 2.
     assert dict(zip(best["label"], best["chance"], strict=True))["all"] == (2 / 4 + 1 / 4) / 2
     assert dict(zip(best["label"], best["chance_error"], strict=True))["all"] == pytest.approx(1 / 8)
     assert np.isnan(best["chance"][list(best["label"]).index("x")])  # the other trees have no x

@@ -1,4 +1,6 @@
-"""QR scores: by hand on tiny maps, on keyphrases, with and without maps, and of the embedded language model."""
+"""QR scores: worked out by hand on a small map, on keyphrases, with and without maps, and of the embedded language
+model.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def annotation(edges: tuple[Edge, ...] = (), keywords: tuple[bool, ...] = (), cu
 
 
 def table(text: Annotation, causal: bool = True) -> dict[str, tuple[float, int, float]]:
-    """Value, n and baseline of each quantity on the map above."""
+    """Return value, n and baseline of each quantity on MAP."""
     layout = HeadLayout((Site("decoder" if causal else "encoder", 0, 1, 1, "layer"),))
     side = stack([("<s>", *FORMS)], [(CLS, *[WORD] * len(FORMS))], [text])
     measure = Retrieval()
@@ -72,33 +74,33 @@ def table(text: Annotation, causal: bool = True) -> dict[str, tuple[float, int, 
     return dict(zip(rows["quantity"], numbers, strict=True))
 
 
-def test_the_weight_on_the_passage_summed_over_the_question() -> None:
+def test_qr_is_the_weight_on_the_passage_averaged_over_the_question() -> None:
     # The question is the last three words, the passage "is red": rows 6, 7, 8 and columns 3, 4.
     found = table(annotation((Edge(PASSAGE, ("gold",), (5, 8), (2, 4)),)))
     assert_allclose(found["qr"][0], ((0.1 + 0.1) + (0.0 + 0.5) + (0.1 + 0.8)) / 3, atol=1e-6)
     assert found["qr"][1] == 1
-    # Even attention of rows 6, 7 and 8 sees 7, 8 and 9 tokens.
+    # Under even attention, rows 6, 7 and 8 see 7, 8 and 9 tokens.
     assert_allclose(found["qr"][2], (2 / 7 + 2 / 8 + 2 / 9) / 3, atol=1e-6)
-    # Two words together that are free before the question: "the key" is the only place.
+    # The other passage: "the key" is the only other pair of adjacent words before the question.
     assert_allclose(found["qr_other"][0], ((0.1 + 0.1) + 0 + 0) / 3, atol=1e-6)
 
 
-def test_several_questions_and_passages_are_taken_together() -> None:
+def test_several_questions_and_passages_are_combined() -> None:
     edges = (Edge(PASSAGE, ("gold",), (6, 7), (1, 2)), Edge(PASSAGE, ("gold",), (7, 8), (3, 4)))
     found = table(annotation(edges))
     assert_allclose(found["qr"][0], ((0.0 + 0.5) + (0.0 + 0.8)) / 2, atol=1e-6)
 
 
-def test_the_last_sentence_asks_for_keyphrases() -> None:
+def test_the_last_sentence_is_the_question_and_earlier_keyphrases_are_the_passage() -> None:
     keys = (False, True, False, True, False, False, True, False)
     marked = marked_words(annotation((), keys))
     assert marked.question.tolist() == [False] * 5 + [True] * 3
-    assert marked.passage.tolist() == [False, True, False, True, False, False, False, False]  # its own "key" belongs to the question
+    assert marked.passage.tolist() == [False, True, False, True, False, False, False, False]  # the second "key" is in the question
     found = table(annotation((), keys))
     assert_allclose(found["qr"][0], ((0.1 + 0.1) + 0.5 + 0.8) / 3, atol=1e-6)
 
 
-def test_marks_go_before_keyphrases() -> None:
+def test_marked_passages_take_precedence_over_keyphrases() -> None:
     marked = marked_words(annotation((Edge(PASSAGE, ("gold",), (5, 8), (2, 4)),), (True,) * 8))
     assert np.flatnonzero(marked.passage).tolist() == [2, 3]
 
@@ -108,17 +110,17 @@ def test_marks_go_before_keyphrases() -> None:
     [annotation(), annotation((), (False,) * 5 + (True,) * 3), annotation((Edge("other", ("x",), (5, 8), (2, 4)),))],
     ids=["nothing marked", "keyphrases of the last sentence only", "edges of another task"],
 )
-def test_a_text_without_question_and_passage_does_not_count(text: Annotation) -> None:
+def test_a_text_without_question_or_passage_does_not_count(text: Annotation) -> None:
     assert [n for _, n, _ in table(text).values()] == [0, 0]
 
 
-def test_marks_that_reach_beyond_the_text_do_not_count() -> None:
+def test_marks_that_extend_beyond_the_text_are_dropped() -> None:
     document = Document("d", (Sentence(tuple(map(Word, FORMS))),), edges=(Edge(PASSAGE, ("gold",), (5, 8), (2, 4)),))
     assert Annotated(document).select(range(7)).passages == ()
     assert Annotated(document).select(range(1, 8)).passages == (Edge(PASSAGE, ("gold",), (4, 7), (1, 3)),)
 
 
-def test_another_passage_is_as_long_and_stands_elsewhere() -> None:
+def test_the_other_passage_has_the_same_length_and_another_place() -> None:
     words, question, passage = (np.zeros(40, dtype=bool) for _ in range(3))
     words[1:] = True
     question[30:33] = True
@@ -133,18 +135,18 @@ def test_another_passage_is_as_long_and_stands_elsewhere() -> None:
         assert places[-1] < 30  # before the question
         seen.add(tuple(places.tolist()))
     assert len(seen) > 30
-    question[:], question[2:4] = False, True  # where the passage follows the question, anything else will do
+    question[:], question[2:4] = False, True  # if the passage follows the question, any other place is allowed
     assert any(np.flatnonzero(other_passage(words, question, passage, key))[-1] > 30 for key in range(60))
 
 
-def test_there_may_be_no_room_for_another_passage() -> None:
+def test_there_is_no_other_passage_if_none_fits() -> None:
     words = np.ones(8, dtype=bool)
     question, passage = np.arange(8) > 5, (np.arange(8) > 1) & (np.arange(8) < 5)
-    assert not other_passage(words, question, passage, 0).any()  # 1 and 5 are free, and three together are not
+    assert not other_passage(words, question, passage, 0).any()  # only 1 and 5 are free, and the passage has three adjacent words
     assert not other_passage(words, question, np.zeros(8, dtype=bool), 0).any()
 
 
-def test_tokens_of_marked_words_are_marked(mini_decoder: Model) -> None:
+def test_all_tokens_of_marked_words_are_marked(mini_decoder: Model) -> None:
     texts = list(Encoder(mini_decoder.tokenizer, "document", 512).texts(read("needles:48x3"), Tally()))
     side, words = token_side(texts), WordGroups.build(texts, torch.device("cpu")).side
     for row, text in enumerate(texts):
@@ -154,13 +156,13 @@ def test_tokens_of_marked_words_are_marked(mini_decoder: Model) -> None:
             assert len(set(own)) == words.chosen(which, MarkTest(which))[row].sum() == size
             assert own == sorted(own)
             assert all((word in own) == (token in tokens) for token, word in enumerate(text.word_of) if word >= 0)
-        spoken = [text.words[word].form for word in dict.fromkeys(text.word_of[token] for token in tokens)]
-        assert spoken[:4] == ["The", "secret", "words", "of"]
-        assert " ".join(spoken[6:9]) == text.metadata["answer"]
+        forms = [text.words[word].form for word in dict.fromkeys(text.word_of[token] for token in tokens)]
+        assert forms[:4] == ["The", "secret", "words", "of"]
+        assert " ".join(forms[6:9]) == text.metadata["answer"]
 
 
 @pytest.mark.parametrize("name", ["mistral", "gpt2"])
-def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_without_maps_give_the_same_numbers_as_runs_with_maps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = FAMILIES["gpt2"]()
     build(name, vocabulary=len(tokens)).save_pretrained(tmp_path / name)
     tokens.save_pretrained(tmp_path / name)
@@ -194,21 +196,21 @@ def test_heads_of_the_embedded_model_retrieve_and_those_of_random_weights_do_not
     assert retrieval_sentences(control)[0].startswith("Retrieval: no head significantly attends from the question")
 
 
-def test_the_part_of_a_text_that_is_shown_holds_its_question(mini_decoder: Model) -> None:
+def test_the_window_of_a_long_text_contains_the_question_or_the_passage(mini_decoder: Model) -> None:
     for text in Encoder(mini_decoder.tokenizer, "document", 512).texts(read("needles:96x2:0,100"), Tally()):
         start, end = window(text, Retrieval(), "qr", 30)
         side = token_side([text])
         held = [set(np.flatnonzero(side.chosen(which, MarkTest(which))[0])) <= set(range(start, end)) for which in (QUESTION, GOLD)]
         assert any(held)
-        assert all(held) == (text.metadata["depth"] == 100)  # where the needle is near the question, both
+        assert all(held) == (text.metadata["depth"] == 100)  # both, if the needle is next to the question
 
 
-def test_what_does_not_fit_is_dropped_and_not_cut() -> None:
+def test_overlong_texts_are_dropped_and_not_truncated() -> None:
     with pytest.raises(HeadscopeError, match="5 overlong texts dropped"):
         hs.run("mini-decoder", "needles:96x5", ["retrieval"], max_length=40, gallery=0)
 
 
-def test_a_corpus_without_marks_is_refused(tmp_path: Path) -> None:
+def test_a_corpus_without_passages_and_given_maps_are_refused(tmp_path: Path) -> None:
     (tmp_path / "plain.txt").write_text("It rained all day.")
     with pytest.raises(HeadscopeError, match=r"retrieval needs passages or keyphrases, and .*plain.txt has none"):
         hs.run("mini-decoder", tmp_path / "plain.txt", ["retrieval"], gallery=0)

@@ -1,4 +1,4 @@
-"""Saliency through a whole run, against a loop over texts that is written out here."""
+"""Saliency from whole runs, against a plain loop over texts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Values = dict[tuple[int, int, str], tuple[float, int]]
 
 
 def saved(folder: Path, kind: Any, **sizes: Any) -> Path:
-    """A folder of a small random model with its head, such as save_pretrained writes."""
+    """Save a small random model with its prediction head and its tokenizer, and return the folder."""
     tokens = FAMILIES["wordpiece"]()
     torch.manual_seed(0)
     shape = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20, "initializer_range": 0.5}
@@ -68,8 +68,8 @@ def group(piece: str) -> str:
 
 
 def by_hand(model: Model, corpus: Corpus, draws: int = 1, seed: int = 0) -> Values:
-    """By layer, head and quantity: the mean over texts of the mean over rows and the tokens of a group; and how many
-    texts.
+    """Return by layer, head and quantity: the mean over texts of the mean over all rows and the tokens of a group, and
+    the number of texts.
     """
     means: dict[tuple[int, int, str], list[float]] = defaultdict(list)
     spec = make_spec({}).resolved(corpus.pairs)
@@ -107,8 +107,8 @@ def run_of(model: Model | Path, corpus: Any = CORPUS, options: Mapping[str, Any]
     return hs.run(model, corpus, {"saliency": options or {}}, gallery=0, **{"replicates": 4, **settings})
 
 
-def test_a_tagger_by_a_loop_over_texts(tmp_path: Path) -> None:
-    """The loss is that of the tags of keyphrases; without keyphrases there is none, and that is said."""
+def test_saliency_of_a_tagger_equals_a_loop_over_texts(tmp_path: Path) -> None:
+    """The loss is that of the tags of keyphrases. A corpus without keyphrases is refused."""
     names = {0: "O", 1: "B", 2: "I"}
     folder = saved(tmp_path / "tags", BertForTokenClassification, id2label=names, label2id={name: n for n, name in names.items()})
     model = hs.load(folder, device="cpu", head=True)
@@ -118,7 +118,7 @@ def test_a_tagger_by_a_loop_over_texts(tmp_path: Path) -> None:
         run_of(model, Corpus.of([replace(document, keyphrases=()) for document in CORPUS]))
 
 
-def test_equal_to_a_loop_over_texts(masked_bert: Model) -> None:
+def test_saliency_of_a_masked_model_equals_a_loop_over_texts(masked_bert: Model) -> None:
     run = run_of(masked_bert)
     expected = by_hand(masked_bert, CORPUS)
     assert_same(values(run), expected)
@@ -137,7 +137,7 @@ def test_two_draws_are_averaged_and_count_as_one_text(masked_bert: Model) -> Non
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_batches_order_layers_and_processes_change_nothing(masked_bert: Model, masked_folder: Path) -> None:
+def test_batches_shards_order_layers_and_processes_do_not_change_saliency(masked_bert: Model, masked_folder: Path) -> None:
     expected = values(run_of(masked_bert))
     assert_same(values(run_of(masked_bert, batch_tokens=1)), expected)
     assert_same(values(run_of(masked_bert, shard_tokens=1)), expected)
@@ -152,7 +152,7 @@ def labelled(path: Path, *entries: Mapping[str, object]) -> Path:
     return path
 
 
-def test_a_classifier_is_differentiated_by_its_label(classifier: Path, tmp_path: Path) -> None:
+def test_the_loss_of_a_classifier_is_that_of_the_label_of_each_text(classifier: Path, tmp_path: Path) -> None:
     path = labelled(tmp_path / "a.jsonl", *({"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)))
     run = run_of(classifier, path, {"draws": 3}, device="cpu")
     model = hs.load(classifier, device="cpu", head=True)
@@ -165,13 +165,13 @@ def test_a_classifier_is_differentiated_by_its_label(classifier: Path, tmp_path:
     assert run.results.manifest["dropped"] == ["1 texts without a label, which have no gradients (first: c.jsonl#2/1)"]
 
 
-def test_pairs_have_labels_too(classifier: Path, tmp_path: Path) -> None:
+def test_labels_of_pairs_of_sentences_are_used(classifier: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("sentence1\tsentence2\tlabel\nThe cat . A dog\tsat on a mat .\t2\n")
     assert_same(values(run_of(classifier, path, device="cpu")), by_hand(hs.load(classifier, device="cpu", head=True), hs.read(path)))
 
 
-def test_labels_that_cannot_be_used_are_told_before_the_pass(classifier: Path, tmp_path: Path) -> None:
+def test_unusable_labels_are_refused_before_the_run_starts(classifier: Path, tmp_path: Path) -> None:
     model = hs.load(classifier, device="cpu", head=True)
     out = tmp_path / "run"
     with pytest.raises(RunError, match=r"is a classifier, whose loss needs labels, and memory has none. Use a corpus with a label"):
@@ -185,13 +185,13 @@ def test_labels_that_cannot_be_used_are_told_before_the_pass(classifier: Path, t
     with pytest.raises(EncodingError, match=r"b.jsonl#1 is labelled '1' as a whole, but read in parts .*Use --unit document"):
         run_of(model, long)
     assert {n for _, n in values(run_of(model, long, unit="document")).values()} == {1}
-    # Attention itself needs no labels.
+    # Measures of attention need no labels.
     assert len(hs.run(model, CORPUS, ["tokens"], gallery=0, replicates=0)["tokens"].table)
 
 
 def test_a_final_period_does_not_count_in_a_causal_model(tmp_path: Path) -> None:
-    """`The dog sat .` has only a final period, which the last row alone sees; in `A dog , the cats .` the comma
-    counts, from three rows.
+    """Only the last row sees a final period, and its gradient is 0. `The dog sat .` therefore does not count; `A dog ,
+    the cats .` counts with its comma, which three rows see.
     """
     tokens = FAMILIES["gpt2"]()
     torch.manual_seed(0)

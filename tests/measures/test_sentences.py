@@ -1,4 +1,6 @@
-"""Favourites within sentences: from scores by the plain form and by the kernels, and from maps, they are the same."""
+"""Favourites within sentences: from scores in plain torch, from scores by the kernels, and from maps, they are the
+same.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
 
 
 def world(seed: int, first_only: bool) -> tuple[WordIndex, np.ndarray, torch.Tensor, int]:
-    """Two texts of sentences, words of one to three tokens, after a special token: words, tokens, attending tokens."""
+    """Return the words of two texts, the bounds of their tokens, the bounds of the attending tokens, and the number of
+    tokens. A text has several sentences of words of one to three tokens, after a special token.
+    """
     rng = np.random.default_rng(seed)
     sizes = [rng.integers(1, 4, rng.integers(5, 30)) for _ in range(2)]
     width = max(map(len, sizes)) + 1
@@ -47,7 +51,7 @@ def world(seed: int, first_only: bool) -> tuple[WordIndex, np.ndarray, torch.Ten
 
 
 def slowly(words: WordIndex, places: np.ndarray, rows: np.ndarray, maps: np.ndarray) -> np.ndarray:
-    """By loops."""
+    """Return the favourite of each word, computed by loops."""
     found = np.full((2, 2, maps.shape[1], places.shape[2]), -1)
     for direction in range(2):
         for head in range(maps.shape[1]):
@@ -70,7 +74,9 @@ def slowly(words: WordIndex, places: np.ndarray, rows: np.ndarray, maps: np.ndar
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("reach", [Reach(), Reach(None, 0), Reach(5, 0), Reach(4, 4)], ids=str)
 @pytest.mark.parametrize("first_only", [False, True])
-def test_all_forms_agree_with_loops(device: str, reach: Reach, first_only: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_favourites_from_maps_and_from_scores_equal_loops(
+    device: str, reach: Reach, first_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words, places, rows, tokens = world(3, first_only)
     random = torch.Generator().manual_seed(1)
     query, key = (torch.randn(2, heads, tokens, 8, generator=random) for heads in (4, 2))

@@ -1,4 +1,6 @@
-"""Induction, duplicate-token and previous-token scores: by hand, of a model made by hand, of the embedded decoder."""
+"""Induction, duplicate-token and previous-token scores: worked out by hand, of a hand-made model, of the embedded
+decoder.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,10 @@ def by_head(results: Results, quantity: str, column: str = "value") -> dict[str,
     return {f"{layer}-{head}": value for layer, head, value in zip(rows["layer"], rows["head"], rows[column], strict=True)}
 
 
-def test_scores_by_hand() -> None:
-    """`a b a b`: the third token's copy is the first, and the token after that the second; the fourth's are 1 and 2."""
+def test_scores_equal_those_worked_out_by_hand() -> None:
+    """`a b a b`, counted from 0: token 2 is a copy of token 0, which token 1 follows. Token 3 is a copy of token 1,
+    which token 2 follows.
+    """
     rng = np.random.default_rng(0)
     maps = np.tril(rng.random((4, 4)))
     maps /= maps.sum(1, keepdims=True)
@@ -51,16 +55,16 @@ def test_scores_by_hand() -> None:
     assert_allclose(values["previous_token"], ((maps[2, 1] + maps[3, 2]) / 2, (1 / 3 + 1 / 4) / 2), rtol=1e-6)
 
 
-def test_a_token_with_several_copies_attends_to_all_of_them() -> None:
+def test_weights_on_all_earlier_copies_of_a_token_are_summed() -> None:
     maps = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
     table = hs.measure(maps[None, None], ["a", "a", "a"], ["sequences"], causal=True)["sequences"].table
     assert_allclose(table.where(quantity="duplicate")["value"], (1 / 2 + 2 / 3) / 2, rtol=1e-6)
     assert_allclose(table.where(quantity="duplicate_shuffled")["value"], (1 / 2 + 2 / 3) / 2, rtol=1e-6)
 
 
-def test_names_by_hand() -> None:
-    """`Anna met Bo . Anna`: the name's copy is the first token. `The` is no name beside `the`, nor is `He` that occurs
-    three times where a name may occur twice.
+def test_scores_of_rare_names_equal_those_worked_out_by_hand() -> None:
+    """`Anna` (token 9) is a copy of token 2, which token 3 follows; token 8 comes before it. `The` is not a name,
+    because `the` occurs too. `He` is not one, because it occurs three times and a name at most twice.
     """
     rng = np.random.default_rng(1)
     tokens = ["The", "the", "Anna", "met", "He", "The", "He", ".", "He", "Anna"]
@@ -74,7 +78,7 @@ def test_names_by_hand() -> None:
         make("sequences", {"rare": 1})
 
 
-def test_shuffled_texts_have_the_same_words_and_depend_on_document_and_seed_alone() -> None:
+def test_shuffled_places_are_permutations_that_depend_on_document_and_seed_only() -> None:
     words = np.ones((2, 40), dtype=bool)
     words[:, 0] = False
     first = shuffled_places(words, ["a", "b"], 0)
@@ -86,7 +90,7 @@ def test_shuffled_texts_have_the_same_words_and_depend_on_document_and_seed_alon
     assert (first[0] != first[1]).any()
 
 
-def test_copies_are_those_of_one_text() -> None:
+def test_copies_are_found_within_one_text_only() -> None:
     pairs = earlier_copies(np.array([[5, 6, 5, 5], [6, 6, 5, -1]]), np.array([[True] * 4, [True, True, True, False]]))
     assert set(zip(pairs.text.tolist(), pairs.row.tolist(), pairs.column.tolist(), strict=True)) == {
         (0, 2, 0), (0, 3, 0), (0, 3, 2), (1, 1, 0)
@@ -96,9 +100,9 @@ def test_copies_are_those_of_one_text() -> None:
 
 @pytest.fixture(scope="module")
 def circuit(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    """Two layers of one head and nothing else, set by hand. A hidden state is a token, a place, and room for the token
-    before. The first head looks one place back and copies that token; the second looks where its token is the one
-    before.
+    """Two layers of one head, with weights set by hand; except for layer norms, all other weights are 0. A hidden state
+    has three parts: the token, the position, and the previous token. The first head attends one position back and
+    writes that token to the third part. The second head attends to positions whose previous token is the current token.
     """
     tokens = OTHERS["gpt2 bos eos"]()
     size, places = len(tokens), 24
@@ -125,7 +129,7 @@ def circuit(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return load(folder)
 
 
-def test_a_circuit_made_by_hand_has_an_induction_score_of_one(circuit: Model) -> None:
+def test_a_hand_made_circuit_has_an_induction_score_of_1(circuit: Model) -> None:
     spec = make_spec({"corpus": "repeats:10x8", "measures": {"sequences": {}}, "max_length": 24, "replicates": 50})
     results = execute(spec, model=circuit, gallery=0)
     assert_allclose(by_head(results, "induction")["2-1"], 1, atol=1e-4)
@@ -136,7 +140,7 @@ def test_a_circuit_made_by_hand_has_an_induction_score_of_one(circuit: Model) ->
 
 
 @pytest.mark.parametrize("name", ["mistral", "gpt2"])
-def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_without_maps_give_the_same_numbers_as_runs_with_maps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = FAMILIES["gpt2"]()
     build(name, vocabulary=len(tokens)).save_pretrained(tmp_path / name)
     tokens.save_pretrained(tmp_path / name)
@@ -158,7 +162,7 @@ def decoder() -> Results:
     return execute(make_spec({"model": "mini-decoder", "corpus": "repeats:50", "measures": ["sequences", "sinks"]}), gallery=0)
 
 
-def test_the_numbers_of_the_card_come_out(decoder: Results) -> None:
+def test_the_scores_of_the_embedded_decoder_are_reproduced(decoder: Results) -> None:
     for quantity, heads in CARD.items():
         values, ranked = by_head(decoder, quantity), sorted(by_head(decoder, quantity).items(), key=lambda item: -item[1])
         for head, value in heads.items():
@@ -182,8 +186,8 @@ def test_random_weights_give_the_baseline() -> None:
         assert abs(row["value"] - row["baseline"]) < 0.005, row
 
 
-def test_transformer_lens_finds_the_same_on_the_same_maps() -> None:
-    """It divides by all rows, and here are only those whose token occurred before."""
+def test_transformer_lens_gives_the_same_scores_on_the_same_maps() -> None:
+    """TransformerLens divides by all rows, headscope by the rows whose token occurred before."""
     detector = pytest.importorskip("transformer_lens.head_detector", reason="transformer-lens is not installed")
     rng = np.random.default_rng(0)
     ids = rng.integers(0, 5, 14)
@@ -196,14 +200,14 @@ def test_transformer_lens_finds_the_same_on_the_same_maps() -> None:
     for quantity, counted in patterns.items():
         pattern = getattr(detector, f"get_{names[quantity]}_detection_pattern")(torch.tensor(ids)[None]).clone()
         if quantity == "previous_token":
-            pattern[:2] = 0  # here from the third token on
+            pattern[:2] = 0  # headscope counts from the third token on
         score = detector.compute_head_attention_similarity_score(
             torch.tensor(maps), pattern, exclude_bos=False, exclude_current_token=False, error_measure="mul"
         )
         assert_allclose(table.where(quantity=quantity)["value"][0], score * 14 / counted, rtol=1e-6, err_msg=quantity)
 
 
-def test_figures_show_the_strongest_heads_on_a_text_that_repeats(circuit: Model, decoder: Results) -> None:
+def test_figures_show_the_strongest_heads_on_a_repeated_text(circuit: Model, decoder: Results) -> None:
     spec = make_spec({"corpus": "repeats:10x4", "measures": ["sequences"], "max_length": 24, "replicates": 10})
     results = execute(spec, model=circuit)
     figure = draw("stripes", results)
@@ -217,7 +221,7 @@ def test_figures_show_the_strongest_heads_on_a_text_that_repeats(circuit: Model,
     assert "repeats:20" in (caught.value.remedy or "")
 
 
-def test_a_long_text_is_shown_where_it_repeats() -> None:
+def test_the_window_of_a_long_text_contains_a_repeated_token() -> None:
     encoder = Encoder(tokenizer("gpt2"), unit="document", max_length=400)
     words = [*"abcdefghijklmnopqrstuvwxyz", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "a", "b"]
     text = next(encoder.texts([Document("d", (Sentence(tuple(map(Word, [*words[:54], *words[26:54]]))),))], Tally()))
@@ -226,6 +230,6 @@ def test_a_long_text_is_shown_where_it_repeats() -> None:
     assert len(copies.row) > 0
 
 
-def test_special_tokens_are_no_copies() -> None:
+def test_special_tokens_are_not_copies() -> None:
     side = stack([["<s>", "a", "<s>"]], [[1, WORD, 1]])
     assert len(earlier_copies(side.positions, side.chosen("word", lambda form, role: role == WORD)).row) == 0

@@ -1,4 +1,4 @@
-"""Sinks by hand, with and without maps, and the first token in `tokens`."""
+"""Sinks worked out by hand, with and without maps, and attention to the first token in `tokens`."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ def values(run: hs.Run, measure: str) -> dict[str, Any]:
     return dict(zip(table["quantity"], zip(table["value"], table["n"], strict=True), strict=True))
 
 
-def test_a_causal_map_by_hand() -> None:
-    """Alphas are 2.5/4, 1/3, .125/2 and .375/1. The last is above .3 and seen by one row of four: it is no sink."""
+def test_sinks_of_a_causal_map_equal_those_worked_out_by_hand() -> None:
+    """Alphas are 2.5/4, 1/3, .125/2 and .375/1. The last is above .3, but only one row of four sees it, so it is not a
+    sink.
+    """
     measured = values(hs.measure(CAUSAL[None, None], ["a", "b", "c", "."], {"sinks": {"tokens": 4}}, causal=True), "sinks")
     rest = math.log(0.75) - (0.25 * math.log(0.25) + 0.125 * math.log(0.125) + 0.375 * math.log(0.375)) / 0.75
     expected = {"to_first": 0.5, "sink_first": 1, "alpha": 0.625, "at_first": 1, "at_punct": 0, "at_other": 0}
     for name, value in {**expected, "entropy_without_first": rest / 3}.items():
         assert_allclose(measured[name], (value, 1), rtol=1e-6, err_msg=name)
-    assert measured["at_sep"][1] == 0, "a text without [SEP] says nothing about it"
+    assert measured["at_sep"][1] == 0, "a text without [SEP] does not count for at_sep"
     assert "sink_mass" not in measured
 
 
 @pytest.mark.parametrize(("seen", "at", "alpha"), [(0.0, "at_punct", 0.9), (0.5, "at_first", 1.85 / 4)])
-def test_the_last_tokens_can_be_sinks_only_if_few_rows_may_decide(seen: float, at: str, alpha: float) -> None:
+def test_the_last_token_can_be_a_sink_only_if_few_rows_suffice(seen: float, at: str, alpha: float) -> None:
     """Alphas are 1.85/4, 1/3, .25/2 and .9/1."""
     maps = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.5, 0.25, 0], [0.1, 0, 0, 0.9]])
     measured = values(hs.measure(maps[None, None], ["a", "b", "c", "."], {"sinks": {"seen": seen}}, causal=True), "sinks")
@@ -56,7 +58,7 @@ def test_the_last_tokens_can_be_sinks_only_if_few_rows_may_decide(seen: float, a
     assert measured["sink_first"][1] == 0, "no text has 64 tokens"
 
 
-def test_the_sinks_of_an_encoder_are_named_by_what_they_are() -> None:
+def test_sinks_of_an_encoder_are_classified_by_token() -> None:
     tokens = ["[CLS]", "a", ".", "b", "[SEP]"]
     maps = np.stack([np.tile(np.eye(5)[place], (5, 1)) for place in (0, 4, 2, 3)])
     table = hs.measure(maps[None], tokens, ["sinks"], causal=False)["sinks"].table
@@ -67,15 +69,15 @@ def test_the_sinks_of_an_encoder_are_named_by_what_they_are() -> None:
     assert_allclose(table.where(quantity="alpha")["baseline"], 0.2, rtol=1e-6)
 
 
-def test_tokens_measure_the_first_token_of_a_text_without_special_tokens() -> None:
+def test_to_first_is_defined_for_texts_without_special_tokens() -> None:
     measured = values(hs.measure(CAUSAL[None, None], ["a", "b", "c", "."], ["tokens"], causal=True), "tokens")
     assert_allclose(measured["to_first"], ((0.75 + 0.5 + 0.25) / 3, 1))
     assert measured["to_cls"][1] == 0
     run = hs.measure(np.eye(1)[None, None], ["a"], ["tokens"], causal=True)
-    assert values(run, "tokens")["to_first"][1] == 0, "one token has none after it"
+    assert values(run, "tokens")["to_first"][1] == 0, "no token follows the only one"
 
 
-def test_places_are_counted_in_the_whole_text() -> None:
+def test_positions_are_counted_from_the_start_of_the_whole_text() -> None:
     side = stack([["a", "b", "c"], ["a"]], [[WORD] * 3, [WORD]])
     assert side.chosen("first", PlaceTest(stop=1)).tolist() == [[True, False, False], [True, False, False]]
     assert side.chosen("rest", PlaceTest(start=1)).tolist() == [[False, True, True], [False, False, False]]
@@ -83,7 +85,7 @@ def test_places_are_counted_in_the_whole_text() -> None:
 
 
 @pytest.mark.parametrize("name", ["llama", "mistral", "gpt2"])
-def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_without_maps_give_the_same_numbers_as_runs_with_maps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = FAMILIES["gpt2"]()
     build(name, vocabulary=len(tokens)).save_pretrained(tmp_path / name)
     tokens.save_pretrained(tmp_path / name)
@@ -106,8 +108,8 @@ def test_without_maps_the_numbers_are_those_of_maps(name: str, tmp_path: Path, m
     assert set(fused["sinks"].where(quantity="alpha")["n"]) == {sum(able)}, "half of the rows must see a sink"
 
 
-def test_the_size_of_the_value_of_the_key_that_receives_most(mini_decoder: Model) -> None:
-    """Text by text and head by head, from the maps of eager attention and what goes out of the value projections."""
+def test_value_norm_equals_a_loop_over_texts_and_heads(mini_decoder: Model) -> None:
+    """The loop uses the maps of eager attention and the outputs of the value projections."""
     texts = list(Encoder(mini_decoder.tokenizer, max_length=40).texts(read("repeats:6x3"), Tally()))
     heads, kept = 8, list[torch.Tensor]()
     layers = [module for name, module in mini_decoder.network.named_modules() if name.endswith("v_proj")]
@@ -141,13 +143,13 @@ def test_findings_name_the_sink_with_its_interval_and_baseline() -> None:
 
 
 @pytest.mark.parametrize("options", [{"tokens": 1}, {"threshold": 0}, {"threshold": 1.5}, {"seen": -0.1}])
-def test_options_that_cannot_be(options: dict[str, float]) -> None:
+def test_invalid_options_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(MeasureError, match="sinks: "):
         make("sinks", options)
 
 
-def test_a_sink_in_all_texts_leaves_room_for_doubt(mini_decoder: Model) -> None:
-    """Eight texts of eight documents: the exact binomial bound of 8 of 8 is .025 ** (1 / 8)."""
+def test_a_sink_in_all_texts_has_the_exact_binomial_bound(mini_decoder: Model) -> None:
+    """For eight texts from eight documents, the exact binomial bound of 8 of 8 is .025 ** (1 / 8)."""
     table = hs.run(mini_decoder, "repeats:40x8", ["sinks"], replicates=50, gallery=0)["sinks"].table
     rows = [row for row in table.where(quantity="sink_first") if row["value"] == 1]
     assert rows

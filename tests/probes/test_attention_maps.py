@@ -1,5 +1,5 @@
-"""Maps for attention probes: between the words of sentences and what stands for the root, against transformers' own
-attentions.
+"""Maps for attention probes, between the words of a sentence and the special tokens that represent the root, compared
+with the attentions that transformers returns.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ def texts_of(model: Model) -> list[Encoded]:
     return list(Encoder(model.tokenizer, max_length=40, decoder_start=model.decoder_start).texts(DOCUMENTS, Tally()))
 
 
-def plain(model: Model, text: Encoded, rows: str) -> np.ndarray:
-    """Sums over the tokens attended to, means over (or the first of) those attending; start, end and words."""
+def plain_map(model: Model, text: Encoded, rows: str) -> np.ndarray:
+    """The map of a text, with the positions start, end and words. Weights are summed over the key tokens of a word, and
+    averaged over its query tokens or taken from the first.
+    """
     with torch.no_grad(), implementation(model.network, "eager"):
         outputs = model.network(**model.inputs([text]), output_attentions=True)
     attentions = outputs.encoder_attentions if model.encoder_decoder else outputs.attentions
@@ -45,7 +47,7 @@ def plain(model: Model, text: Encoded, rows: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("name", "rows"), [("bert", "mean"), ("bert", "first"), ("gpt2", "mean"), ("llama", "mean"), ("bart", "mean")])
-def test_maps_are_those_of_the_model(tmp_path: Path, name: str, rows: str) -> None:
+def test_maps_equal_the_attentions_of_transformers(tmp_path: Path, name: str, rows: str) -> None:
     model = loaded(tmp_path, name)
     texts = texts_of(model)
     maps = Maps(model, rows)  # type: ignore[arg-type]
@@ -53,29 +55,29 @@ def test_maps_are_those_of_the_model(tmp_path: Path, name: str, rows: str) -> No
     found = maps.of(texts)
     for text, own in zip(texts, found, strict=True):
         assert own.shape == (len(text.words) + SPECIALS, len(text.words) + SPECIALS, 12)
-        np.testing.assert_allclose(own, plain(model, text, rows), atol=1e-5)
+        np.testing.assert_allclose(own, plain_map(model, text, rows), atol=1e-5)
     one = Maps(model, rows, batch_tokens=1).of(texts)  # type: ignore[arg-type]
     for own, alone in zip(found, one, strict=True):
         torch.testing.assert_close(own, alone, rtol=0, atol=1e-5)
     assert maps.specials == {"gpt2": (False, False), "llama": (True, False)}.get(name, (True, True))
 
 
-def test_what_is_kept_is_what_was_worked_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_maps_equal_computed_maps_and_are_computed_once_if_they_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = loaded(tmp_path, "bert")
     texts = texts_of(model)
     maps = Maps(model, batch_tokens=24)
-    asked: list[int] = []
-    work = maps.of
+    computed: list[int] = []
+    compute = maps.of
 
     def counted(some: list[Encoded]) -> list[torch.Tensor]:
-        asked.append(len(some))
-        return work(some)
+        computed.append(len(some))
+        return compute(some)
 
     monkeypatch.setattr(maps, "of", counted)
-    expected = work(texts)
+    expected = compute(texts)
     steps = [[3, 1], [0], [4, 2]]
     for limit, passes in ((1 << 30, 1), (10, 2)):
-        asked.clear()
+        computed.clear()
         store = Store(maps, texts, limit)
         assert store.keeps == (passes == 1)
         for _ in range(2):
@@ -85,7 +87,7 @@ def test_what_is_kept_is_what_was_worked_out(tmp_path: Path, monkeypatch: pytest
                 for number, own in zip(step, found, strict=True):
                     torch.testing.assert_close(own, expected[number], rtol=0, atol=1e-5)
             assert seen == [3, 1, 0, 4, 2]
-        assert sum(asked) == passes * len(texts)
+        assert sum(computed) == passes * len(texts)
         folder = None if store._folder is None else Path(store._folder.name)
         assert store.bytes == sum((len(text.words) + 2) ** 2 for text in texts) * 12 * 4
         store.close()

@@ -10,16 +10,16 @@ from headscope.figures import known_figures
 from headscope.studies.attention_probe.spec import NAMES, AttentionProbeSpec
 
 PAGE = (Path(__file__).parents[2] / "docs" / "attention-probe.md").read_text(encoding="utf-8")
-USUAL = {"model", "corpus", "format", "replicates", "seed", "dtype", "on_error"}  # as everywhere
+USUAL = {"model", "corpus", "format", "replicates", "seed", "dtype", "on_error"}  # options that every study has
 OPTIONS = [name for name, field in AttentionProbeSpec.model_fields.items() if field.description and name not in USUAL]
 
 
 @pytest.mark.parametrize("option", [*OPTIONS, "resume"])
-def test_every_option_is_explained(option: str) -> None:
+def test_the_page_names_every_option(option: str) -> None:
     assert f"--{'no-' if option == 'bias' else ''}{option.replace('_', '-')}" in PAGE
 
 
-def test_probes_tables_and_figures_are_named() -> None:
+def test_the_page_names_probes_tables_columns_and_figures() -> None:
     ends = ("", "_differences", "_relations", "_heads")
     for name in (
         *NAMES,

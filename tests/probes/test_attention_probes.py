@@ -1,4 +1,6 @@
-"""Attention probes against plain loops over pairs of words, and against being trained alone."""
+"""Attention probes, compared with plain loops over pairs of words; probes trained together, compared with probes
+trained alone.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ def sentence(rng: np.random.Generator, size: int, unscored: bool = False) -> tup
     return ParsedSentence(torch.from_numpy(rng.integers(0, ROWS, size)), torch.tensor(gold)), maps
 
 
-class Given:
-    """Maps in hand, as a store gives them."""
+class GivenMaps:
+    """A store whose maps are given."""
 
     def __init__(self, maps: Sequence[torch.Tensor]) -> None:
         self.given = maps
@@ -47,13 +49,13 @@ class Given:
         return [(step, [self.given[place] for place in step]) for step in steps]
 
 
-def some(sizes: Sequence[int], seed: int = 0) -> SentenceMaps:
+def random_sentences(sizes: Sequence[int], seed: int = 0) -> SentenceMaps:
     rng = np.random.default_rng(seed)
     trees, maps = zip(*(sentence(rng, size, number == 1) for number, size in enumerate(sizes)), strict=True)
-    return SentenceMaps([f"s{number}" for number in range(len(sizes))], trees, Given(maps), CPU)  # type: ignore[arg-type]
+    return SentenceMaps([f"s{number}" for number in range(len(sizes))], trees, GivenMaps(maps), CPU)  # type: ignore[arg-type]
 
 
-def everything(given: SentenceMaps) -> SentenceBatch:
+def one_batch(given: SentenceMaps) -> SentenceBatch:
     (_, _, batch), *rest = given.batches([range(len(given.trees))], 1, cells=2**40)
     assert not rest
     return batch
@@ -65,8 +67,8 @@ def vectors() -> Vectors:
     return Vectors(table)
 
 
-def filled(probe: Probe) -> Probe:
-    """A probe of which no parameter is at its neutral value."""
+def with_noise(probe: Probe) -> Probe:
+    """The probe with noise added to every parameter."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in probe.parameters():
@@ -75,7 +77,7 @@ def filled(probe: Probe) -> Probe:
 
 
 def plain_attention(probe: AttentionProbe | AttentionWordsProbe, seed: int, maps: torch.Tensor, forms: list[int]) -> np.ndarray:
-    """METHODS §5 pair by pair; positions are start, end, words."""
+    """The scores of docs/attention-probe.md, pair by pair. The positions of maps are start, end, words."""
     m = len(forms)
     table = probe.vectors.table if isinstance(probe, AttentionWordsProbe) else None
     scale: list[float] = probe.scale.tolist()
@@ -113,8 +115,8 @@ def plain_attention(probe: AttentionProbe | AttentionWordsProbe, seed: int, maps
 @pytest.mark.parametrize("root", ["shared", "separate"])
 @pytest.mark.parametrize("kind", ["attention", "fixed", "reference", "no bias"])
 @torch.no_grad()
-def test_scores_of_attention_pair_by_pair(kind: str, root: Root) -> None:
-    given = some([3, 5, 1])
+def test_attention_scores_equal_a_loop_over_pairs(kind: str, root: Root) -> None:
+    given = random_sentences([3, 5, 1])
     scale = torch.linspace(0.5, 2, 2 * HEADS)
     probe: AttentionProbe | AttentionWordsProbe
     if kind == "attention":
@@ -122,8 +124,8 @@ def test_scores_of_attention_pair_by_pair(kind: str, root: Root) -> None:
     else:
         alignment: Alignment = "reference" if kind == "reference" else "fixed"
         probe = AttentionWordsProbe(range(2), 2 * HEADS, vectors(), root, scale, alignment, bias=kind != "no bias")
-    filled(probe)
-    scores = probe(everything(given))
+    with_noise(probe)
+    scores = probe(one_batch(given))
     order = sorted(range(3), key=lambda place: len(given.trees[place]))
     for row, place in enumerate(order):
         tree, maps = given.trees[place], given.store.given[place]  # type: ignore[union-attr]
@@ -135,11 +137,11 @@ def test_scores_of_attention_pair_by_pair(kind: str, root: Root) -> None:
 
 @pytest.mark.parametrize("alignment", ["fixed", "reference"])
 @torch.no_grad()
-def test_scores_of_words_and_distances_pair_by_pair(alignment: Alignment) -> None:
-    given = some([4, 2])
+def test_words_and_distances_scores_equal_a_loop_over_pairs(alignment: Alignment) -> None:
+    given = random_sentences([4, 2])
     probe = WordsDistancesProbe(range(2), vectors(), alignment, hidden=6)
-    filled(probe)
-    scores = probe(everything(given))
+    with_noise(probe)
+    scores = probe(one_batch(given))
     table = probe.vectors.table
     assert table is not None
     for row, place in enumerate((1, 0)):
@@ -163,18 +165,18 @@ def test_scores_of_words_and_distances_pair_by_pair(alignment: Alignment) -> Non
                     assert float(scores[row, i, seed, candidate]) == pytest.approx(float(probe.out[seed] @ hidden.tanh()), abs=1e-5)
 
 
-def test_what_candidates_are_taken_for() -> None:
+def test_the_root_vector_is_first_if_fixed_and_last_in_the_reference_alignment() -> None:
     forms = torch.tensor([[4, 5, 6], [7, 8, 0]])
     assert candidates_of(forms, "fixed").tolist() == [[0, 4, 5, 6], [0, 7, 8, 0]]
     assert candidates_of(forms, "reference").tolist() == [[4, 5, 6, 0], [7, 8, 0, 0]]
 
 
-def test_distances_by_hand() -> None:
+def test_distance_features_by_hand() -> None:
     found = distances(torch.tensor([4]), 4)[0]
     assert found[1, 0].tolist() == [0, 0, 0, 0, 0, 0, 0, 1]  # the root
-    assert found[1, 4].tolist() == [0.5, 0, 0, 0, 0, 0, 1, 0]  # two words on
+    assert found[1, 4].tolist() == [0.5, 0, 0, 0, 0, 0, 1, 0]  # two words to the right
     assert found[3, 1].tolist() == [0, 0.75, 0, 0, 0, 0, 0, 0]
-    assert found[2, 3].tolist() == [0, 0, 1, 0, 0, 0, 0, 0]  # itself
+    assert found[2, 3].tolist() == [0, 0, 1, 0, 0, 0, 0, 0]  # the word itself
 
 
 def make(kind: str, seeds: Sequence[int]) -> Probe:
@@ -189,14 +191,14 @@ def weights(probe: Probe, seed: int) -> list[torch.Tensor]:
     return [parameter.detach()[seed] for parameter in probe.parameters()]
 
 
-def test_seeds_and_probes_that_are_trained_together_are_as_if_alone() -> None:
-    given = some([5, 3, 4, 2, 6, 3, 7])
+def test_probes_and_seeds_trained_together_equal_those_trained_alone() -> None:
+    given = random_sentences([5, 3, 4, 2, 6, 3, 7])
     recipe = AttentionRecipe(rate=0.05, decay="linear", epochs=3, batch=3, order="shuffled", seed=4)
     kinds = ("attention", "attention-words", "words-distances")
     torch.set_default_dtype(torch.float64)
     try:
         probes = {kind: make(kind, (3, 8)).double() for kind in kinds}
-        given = SentenceMaps(given.names, given.trees, Given([maps.double() for maps in given.store.given]), CPU)  # type: ignore[union-attr, arg-type]
+        given = SentenceMaps(given.names, given.trees, GivenMaps([maps.double() for maps in given.store.given]), CPU)  # type: ignore[union-attr, arg-type]
         train(probes, given, recipe)
         for kind in kinds:
             for place, seed in enumerate((3, 8)):
@@ -210,11 +212,11 @@ def test_seeds_and_probes_that_are_trained_together_are_as_if_alone() -> None:
         torch.set_default_dtype(torch.float32)
 
 
-def test_one_sentence_a_step_by_a_loop_written_out() -> None:
-    """The reference's recipe: Adam by its formulas, the sum of cross-entropies of one sentence, in the order of the
-    file.
+def test_training_on_one_sentence_per_step_equals_a_plain_loop() -> None:
+    """The reference recipe: Adam by its formulas, the summed cross-entropy of one sentence per step, sentences in file
+    order.
     """
-    given = some([4, 3, 5])
+    given = random_sentences([4, 3, 5])
     probe = AttentionProbe([2], 2 * HEADS)
     values = [parameter.detach().clone().double().requires_grad_() for parameter in probe.parameters()]
     ends, weight = values
@@ -238,21 +240,21 @@ def test_one_sentence_a_step_by_a_loop_written_out() -> None:
 
 
 @pytest.mark.parametrize("kind", ["attention", "attention-words", "words-distances"])
-def test_padding_and_pieces_change_no_loss(kind: str) -> None:
-    given = some([5, 3, 4, 1, 6])
-    probe = filled(make(kind, (0, 1)))
-    whole = probe.losses(everything(given)).detach()
+def test_padding_and_pieces_do_not_change_the_loss(kind: str) -> None:
+    given = random_sentences([5, 3, 4, 1, 6])
+    probe = with_noise(make(kind, (0, 1)))
+    whole = probe.losses(one_batch(given)).detach()
     for cells in (1, 300):
         parts = [batch for _, _, batch in given.batches([range(5)], HEADS, cells=cells)]
         assert len(parts) > 1
         torch.testing.assert_close(torch.stack([probe.losses(part) for part in parts]).sum(0), whole, rtol=1e-5, atol=1e-5)
 
 
-def test_the_compiled_loss_and_its_gradients_are_the_plain_ones() -> None:
-    given = some([5, 3, 1, 6])
+def test_the_compiled_loss_and_its_gradients_equal_the_plain_ones() -> None:
+    given = random_sentences([5, 3, 1, 6])
     probe = AttentionProbe(range(3), 2 * HEADS, scale=torch.linspace(0.5, 2, 2 * HEADS))
-    filled(probe)
-    batch = everything(given)
+    with_noise(probe)
+    batch = one_batch(given)
     factors = torch.tensor([1.0, 2.0, -0.5])
     fast, plain = probe.losses(batch), Probe.losses(probe, batch)
     assert type(fast.grad_fn).__name__ == "_LearntBackward"
@@ -264,28 +266,28 @@ def test_the_compiled_loss_and_its_gradients_are_the_plain_ones() -> None:
 
 
 @torch.no_grad()
-def test_the_benchmark_compares_with_the_same_probe() -> None:
-    given = some([5, 3])
+def test_the_probe_of_the_benchmark_computes_equal_scores() -> None:
+    given = random_sentences([5, 3])
     probe = AttentionProbe([0], 2 * HEADS)
-    filled(probe)
+    with_noise(probe)
     other = Plain(2 * HEADS)
     other.weight.copy_(probe.weight[0])
     other.start.copy_(probe.ends[0, 0])
     other.end.copy_(probe.ends[0, 1])
-    scores = probe(everything(given))
+    scores = probe(one_batch(given))
     for row, place in enumerate((1, 0)):
         size = len(given.trees[place])
         maps = given.store.given[place]  # type: ignore[union-attr]
         torch.testing.assert_close(other(maps.permute(2, 0, 1)), scores[row, :size, 0, : size + 1], rtol=1e-4, atol=1e-5)
 
 
-def test_pieces_hold_everything_once() -> None:
+def test_pieces_contain_every_sentence_once() -> None:
     found = list(pieces([5, 2, 9, 2], cells=2 * 3 * 7 * 7, each=3))
     assert found == [[1, 3], [0], [2]]
 
 
-def test_steps_go_through_all_sentences_whatever_their_order_in_the_file() -> None:
-    given = some([*range(1, 30), *range(1, 30)])
+def test_steps_cover_all_sentences_and_shuffling_does_not_depend_on_file_order() -> None:
+    given = random_sentences([*range(1, 30), *range(1, 30)])
     recipe = AttentionRecipe(batch=4, order="shuffled", seed=3)
     found = steps(given.trees, given.names, recipe, 0)
     assert sorted(place for step in found for place in step) == list(range(58))
@@ -297,8 +299,8 @@ def test_steps_go_through_all_sentences_whatever_their_order_in_the_file() -> No
 
 
 def planted(sizes: Sequence[int]) -> SentenceMaps:
-    """Head 1 attends to the governor, in the direction from governor to word; the root is the start. Others are
-    noise.
+    """Sentences in which head 1 attends from the governor to the word, with the start token as the root. The other
+    heads are noise.
     """
     rng = np.random.default_rng(5)
     trees, all_maps = [], []
@@ -309,14 +311,14 @@ def planted(sizes: Sequence[int]) -> SentenceMaps:
             maps[gold + 1 if gold else 0, 2 + i, 1] = 0.9
         trees.append(tree)
         all_maps.append(maps)
-    return SentenceMaps([str(number) for number in range(len(sizes))], trees, Given(all_maps), CPU)  # type: ignore[arg-type]
+    return SentenceMaps([str(number) for number in range(len(sizes))], trees, GivenMaps(all_maps), CPU)  # type: ignore[arg-type]
 
 
-def test_a_planted_parser_is_found_and_named() -> None:
+def test_a_planted_parsing_head_is_learned_and_has_the_largest_pull() -> None:
     given = planted([4, 6, 5, 3, 7] * 6)
     probe = AttentionProbe(range(2), 2 * HEADS)
     train({"attention": probe}, given, AttentionRecipe(rate=0.3, batch=5, epochs=10, order="shuffled"))
-    batch = everything(given)
+    batch = one_batch(given)
     assert bool((probe.found(batch) == batch.gold[..., None])[batch.words].all())
     of_heads = HeadWeights(probe)
     of_heads.observe(batch)
@@ -325,9 +327,9 @@ def test_a_planted_parser_is_found_and_named() -> None:
 
 @pytest.mark.parametrize("kind", ["attention", "attention-words"])
 @torch.no_grad()
-def test_weights_and_pulls_pair_by_pair(kind: str) -> None:
-    given = some([3, 5])
-    probe = filled(make(kind, (0, 1)))
+def test_weights_and_pulls_of_heads_equal_a_loop_over_pairs(kind: str) -> None:
+    given = random_sentences([3, 5])
+    probe = with_noise(make(kind, (0, 1)))
     assert isinstance(probe, AttentionProbe | AttentionWordsProbe)
     of_heads = HeadWeights(probe)
     for _, _, batch in given.batches([[0], [1]], 1):
@@ -358,16 +360,17 @@ def test_weights_and_pulls_pair_by_pair(kind: str) -> None:
     np.testing.assert_allclose(of_heads.pull[:, 1], np.mean(pull, 0), rtol=1e-4, atol=1e-5)
 
 
-def test_early_stopping_keeps_each_seed_at_its_best() -> None:
-    learned, held = some([4, 5, 3], seed=1), some([6, 4, 5, 5], seed=2)  # noise: what is learned makes the other worse
+def test_early_stopping_keeps_the_best_epoch_of_each_seed() -> None:
+    # The maps are noise, so that training makes the held-out loss worse.
+    training, held = random_sentences([4, 5, 3], seed=1), random_sentences([6, 4, 5, 5], seed=2)
     probe = AttentionWordsProbe(range(3), 2 * HEADS, vectors())
     recipe = AttentionRecipe(rate=0.5, epochs=12, batch=1, patience=2)
-    epochs = train({"x": probe}, learned, recipe, held)["x"]
+    epochs = train({"x": probe}, training, recipe, held)["x"]
     trail = []
-    batch = everything(held)
+    batch = one_batch(held)
     for number in range(12):
         one = AttentionWordsProbe(range(3), 2 * HEADS, vectors())
-        train({"x": one}, learned, AttentionRecipe(rate=0.5, epochs=number + 1, batch=1))
+        train({"x": one}, training, AttentionRecipe(rate=0.5, epochs=number + 1, batch=1))
         trail.append(one.losses(batch).detach())
         if number + 1 - max(int(torch.stack(trail)[:, seed].argmin()) + 1 for seed in range(3)) >= 2:
             break
@@ -378,10 +381,10 @@ def test_early_stopping_keeps_each_seed_at_its_best() -> None:
 
 
 @torch.no_grad()
-def test_trees_have_one_root_and_no_loops() -> None:
-    given = some([6, 4, 5])
-    probe = filled(AttentionProbe(range(2), 2 * HEADS))
-    batch = everything(given)
+def test_decoded_trees_have_one_root_and_no_cycles() -> None:
+    given = random_sentences([6, 4, 5])
+    probe = with_noise(AttentionProbe(range(2), 2 * HEADS))
+    batch = one_batch(given)
     scores = probe(batch)
     alone, trees = best_candidates(scores), best_trees(scores, batch)
     for row, size in enumerate(batch.sizes.tolist()):

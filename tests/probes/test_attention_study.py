@@ -1,4 +1,4 @@
-"""A study of attention probes: from a model and a treebank to tables, against plain counting."""
+"""A study of attention probes from a model and a treebank to its tables, compared with plain counting."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ def rows(results: Results) -> list[str]:
     return [repr(row) for name in results for row in results[name]]
 
 
-def test_tables_and_their_rows(whole: Results, bert: Model) -> None:
+def test_tables_have_the_expected_rows_and_agree_with_each_other(whole: Results, bert: Model) -> None:
     assert whole.study == "attention_probe"
-    assert list(whole) == ["summary", *(f"attention_probe{end}" for end in ("", "_differences", "_heads"))]  # relations are few
+    # No relation is frequent enough for a table of relations.
+    assert list(whole) == ["summary", *(f"attention_probe{end}" for end in ("", "_differences", "_heads"))]
     names = whole["summary"]["probe"]
     assert names[0] == "attention"
     assert len(names) == 6
@@ -76,7 +77,7 @@ def test_tables_and_their_rows(whole: Results, bert: Model) -> None:
     assert ranks["pull"] == sorted(ranks["pull"], reverse=True)
 
 
-def test_right_branching_by_counting(bert: Model) -> None:
+def test_right_branching_equals_plain_counting(bert: Model) -> None:
     spec = STUDY.make({**SETTINGS, "probes": "right-branching", "replicates": 0})
     found = next(iter(execute(STUDY, spec, model=bert, corpus=SHORT, dev=SHORT)["summary"]))
     words = [(place, len(s.words), word) for d in SHORT for s in d.sentences for place, word in enumerate(s.words, 1)]
@@ -87,7 +88,7 @@ def test_right_branching_by_counting(bert: Model) -> None:
     assert found["with_punct"] == pytest.approx(np.mean(right))
 
 
-def test_stopped_and_gone_on_with(whole: Results, bert: Model, tmp_path: Path) -> None:
+def test_a_stopped_study_resumes_to_identical_tables(whole: Results, bert: Model, tmp_path: Path) -> None:
     spec = STUDY.make({**SETTINGS, "decode": "tree"})
 
     def stop(share: float | None, texts: int, tokens: int) -> None:
@@ -109,7 +110,7 @@ def test_stopped_and_gone_on_with(whole: Results, bert: Model, tmp_path: Path) -
     assert shares[-1] <= 1
 
 
-def test_order_batches_and_what_is_kept_change_nothing(whole: Results, bert: Model) -> None:
+def test_document_order_batch_size_and_cache_do_not_change_results(whole: Results, bert: Model) -> None:
     spec = {**SETTINGS, "decode": "tree", "batch_tokens": 20, "cache_limit": 0}
     back = Corpus.of(list(SHORT)[::-1])
     other = execute(STUDY, spec, model=bert, corpus=back)
@@ -121,7 +122,7 @@ def test_order_batches_and_what_is_kept_change_nothing(whole: Results, bert: Mod
                 assert same[column] == near, column
 
 
-def test_presets_and_options(bert: Model) -> None:
+def test_presets_set_the_recipe_and_options_change_the_weights(bert: Model) -> None:
     corpora = {"corpus": SHORT, "dev": None}
     reference = STUDY.resolve(STUDY.make({"preset": "reference", "batch": 4}), corpora)
     recipe = reference.recipe
@@ -149,17 +150,17 @@ def test_presets_and_options(bert: Model) -> None:
     assert one.where(probe="attention-words")["weight"] != two.where(probe="attention-words")["weight"]
 
 
-def test_models_without_tokens_for_the_root(tmp_path: Path) -> None:
+def test_a_model_without_special_tokens_gets_a_note_unless_the_root_is_separate(tmp_path: Path) -> None:
     spec = STUDY.make({**SETTINGS, "probes": "attention", "seeds": 1})
     gpt2 = loaded(tmp_path, "gpt2")
     found = execute(STUDY, spec, model=gpt2, corpus=SHORT)
     assert any("puts no token before or after a text" in note for note in found.manifest["notes"])
     assert set(found["attention_probe_heads"]["kind"]) == {"decoder"}
-    apart = execute(STUDY, spec.model_copy(update={"root": "separate"}), model=gpt2, corpus=SHORT)
-    assert not apart.manifest["notes"]
+    separate = execute(STUDY, spec.model_copy(update={"root": "separate"}), model=gpt2, corpus=SHORT)
+    assert not separate.manifest["notes"]
 
 
-def test_lexicons(bert: Model, tmp_path: Path) -> None:
+def test_lexicons_from_a_file_from_training_and_from_the_model(bert: Model, tmp_path: Path) -> None:
     texts = list(Encoder(bert.tokenizer, max_length=40).texts(SHORT, Tally()))
     file = tmp_path / "v.txt"
     file.write_text("first 1 2\nthe 3 4\n")
@@ -176,7 +177,7 @@ def test_lexicons(bert: Model, tmp_path: Path) -> None:
     vectors = learned.vectors([0, 1]).learned
     assert vectors is not None
     assert vectors.shape == (2, len(learned.rows) + 2, 100)
-    own = lexicon(None, None, texts[:2], texts[2:], bert)  # no package here
+    own = lexicon(None, None, texts[:2], texts[2:], bert)  # the package of GloVe vectors is not installed
     assert own.source == "model"
     weight = bert.network.get_input_embeddings().weight.numpy()
     text = texts[0]
@@ -196,7 +197,7 @@ def test_lexicons(bert: Model, tmp_path: Path) -> None:
         lexicon("glove", file, texts, [], bert)
 
 
-def test_no_glove_is_said(bert: Model) -> None:
+def test_missing_glove_vectors_are_noted_if_a_probe_needs_words(bert: Model) -> None:
     spec = STUDY.make({**SETTINGS, "words": None, "probes": "attention-words", "seeds": 1, "epochs": 1})
     found = execute(STUDY, spec, model=bert, corpus=SHORT)
     assert found.manifest["settings"]["words"] == "model"
@@ -205,7 +206,7 @@ def test_no_glove_is_said(bert: Model) -> None:
     assert not bare.manifest["notes"]
 
 
-def test_what_cannot_be_done_is_said(bert: Model) -> None:
+def test_invalid_corpora_and_settings_are_refused(bert: Model) -> None:
     bare = Corpus.of([Document("d", (Sentence((Word("Hello"),)),))])
     with pytest.raises(RunError, match="this study needs trees, and sampler has none"):
         execute(STUDY, SETTINGS, model=bert, corpus=bare)
@@ -224,7 +225,7 @@ def test_what_cannot_be_done_is_said(bert: Model) -> None:
             STUDY.make(settings)
 
 
-def test_one_document_is_parted_by_sentences(bert: Model) -> None:
+def test_a_corpus_of_one_document_is_split_by_sentences(bert: Model) -> None:
     one = Corpus.of([Document("d", tuple(s for d in SHORT for s in d.sentences))])
     spec = STUDY.make({**SETTINGS, "probes": "attention", "seeds": 1, "held_out": 0.3})
     found = execute(STUDY, spec, model=bert, corpus=one).manifest["sentences"]
@@ -244,18 +245,17 @@ def answers() -> StateColumns:
     return kept
 
 
-def test_tables_by_hand() -> None:
+def test_tables_of_given_answers_by_hand() -> None:
     found = Answers(answers(), 50, 3)
     summary = list(summary_table(found, "x.txt"))
     assert [row["probe"] for row in summary] == ["attention", "right-branching"]
-    # 55 words count: 25 det, 30 obj. Seed 0 is right about 20 + 30 of them, seed 1 about 25.
+    # 55 words are scored: 25 det and 30 obj. Seed 0 is right on 20 + 30 of them, seed 1 on 25.
     assert summary[0]["uas"] == pytest.approx((50 / 55 + 25 / 55) / 2)
     assert summary[0]["sd"] == pytest.approx((50 / 55 - 25 / 55) / np.sqrt(2))
     assert (summary[0]["n"], summary[0]["seeds"], summary[0]["words"], summary[0]["tree"]) == (55, 2, None, None)
     assert summary[0]["with_punct"] == pytest.approx((50 + 30) / 2 / 60)
     assert summary[1]["uas"] == pytest.approx(25 / 55)
-    # By document: 10, 10 and 5 words count in the first three, of which 10, 10 and 2.5 are right; then 10 in each, and
-    # 5 are right.
+    # Scored words per document: 10, 10, 5, 10, 10, 10. Right ones, averaged over the seeds: 10, 10, 2.5, 5, 5, 5.
     weights, words = poisson_weights([*"abcdef"], 50, 3), np.array([10, 10, 5, 10, 10, 10])
     with np.errstate(invalid="ignore"):
         drawn = (np.array([10, 10, 2.5, 5, 5, 5]) @ weights) / (words @ weights)
@@ -277,7 +277,7 @@ def test_tables_by_hand() -> None:
     ]
 
 
-def test_sentences_by_hand() -> None:
+def test_findings_state_the_numbers_of_the_tables() -> None:
     def row(probe: str, uas: float) -> dict[str, Any]:
         return {"probe": probe, "uas": uas}
 
@@ -307,10 +307,8 @@ def test_sentences_by_hand() -> None:
     ]
 
 
-def test_mini_knows_syntax(data: Path) -> None:
-    """A little of EWT is enough: the probe of attention is far above the next word, and above the model's untrained
-    twin.
-    """
+def test_the_attention_probe_of_mini_beats_right_branching(data: Path) -> None:
+    """A small part of EWT is enough: the attention probe scores at least 10 points more than right-branching."""
     spec = STUDY.make(
         {
             "corpus": str(data / "ud/en_ewt-ud-dev.conllu.xz"), "limit": 160, "seeds": 1, "epochs": 10, "replicates": 0,
@@ -322,8 +320,8 @@ def test_mini_knows_syntax(data: Path) -> None:
     assert found["attention"] > found["right-branching"] + 0.1
 
 
-def test_probes_that_are_compared_with_nothing_have_findings_too(tmp_path: Path) -> None:
-    """One probe and no other: no table of differences, and no complaint about that."""
+def test_a_study_of_one_probe_has_no_table_of_differences(tmp_path: Path) -> None:
+    """With one probe there is nothing to compare, and the command succeeds."""
     done = CliRunner().invoke(
         app, ["probe", "attention", "--probes", "right-branching", "--limit", "20", "--out", str(tmp_path / "one")], catch_exceptions=False
     )

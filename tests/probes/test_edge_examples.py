@@ -1,4 +1,4 @@
-"""Decisions that turn, and intervals: by hand, and against a plain second form."""
+"""Turns in the decisions on examples, and intervals, compared with numbers worked out by hand and with plain loops."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from headscope.studies.edge_probe.tasks import inside
 NAMES = ("A", "B", "C")
 
 
-def test_the_clearest_turn_by_hand() -> None:
+def test_the_turn_with_the_largest_margin_by_hand() -> None:
     beliefs = np.array([[0.9, 0.2, 0.0], [0.6, 0.5, 0.1], [0.3, 0.8, 0.1], [0.4, 0.7, 0.9]])
-    # A is ahead of B by .7 at layer 0, B of A by .5 at layer 2; A of C by .9 at layer 0, and C of A by .5 at layer 3,
-    # no more.
+    # A leads B by .7 at layer 0, and B leads A by .5 at layer 2: the margin is .5. A leads C by .9 at layer 0, and C
+    # leads A by .5 at layer 3: the margin is not larger.
     found = turn(beliefs, NAMES)
     assert found == Turn(found.margin, "A", "B", 0, 2)
     assert found.margin == pytest.approx(0.5)
@@ -37,12 +37,12 @@ def test_the_clearest_turn_by_hand() -> None:
     assert settled(beliefs[:2]) == 0
 
 
-def test_no_turn_has_no_margin() -> None:
+def test_beliefs_without_a_turn_have_no_positive_margin() -> None:
     beliefs = np.array([[0.9, 0.2, 0.1], [0.8, 0.3, 0.1]])
     assert turn(beliefs, NAMES).margin <= 0
 
 
-def test_turns_against_all_pairs_and_layers() -> None:
+def test_turns_equal_a_search_over_all_pairs_and_layers() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         beliefs = rng.random((5, 3))
@@ -65,7 +65,7 @@ def test_turns_against_all_pairs_and_layers() -> None:
         assert turn(beliefs, NAMES, several=True).margin == pytest.approx(alone)
 
 
-def test_a_label_against_its_absence() -> None:
+def test_with_several_labels_each_label_is_compared_with_its_absence() -> None:
     beliefs = np.array([[0.9, 0.6], [0.1, 0.7]])
     found = turn(beliefs, ("X", "Y"), several=True)
     assert found == Turn(found.margin, "X", "not X", 0, 1)
@@ -81,7 +81,7 @@ def _text(document: str, words: str, number: int = 1) -> Encoded:
     return Encoded(f"{document}/{number}", annotation, np.zeros(0, int), np.zeros(0, int), (), (), ())
 
 
-def test_spans_are_marked() -> None:
+def test_spans_are_marked_in_the_text_and_gaps_are_shortened() -> None:
     text = _text("d", " ".join(f"w{number}" for number in range(60)))
     assert marked(_text("d", "he smoked Toronto"), Edge("t", ("x",), (2, 3))) == "he smoked [Toronto]"
     assert marked(_text("d", "the big cat sat"), Edge("t", ("x",), (0, 3), (2, 3))) == "[the big [cat]1]2 sat"
@@ -91,25 +91,25 @@ def test_spans_are_marked() -> None:
     assert far.endswith("[w50 w51]2 w52 w53 w54 w55 w56 w57 w58 w59")
 
 
-def test_documents_are_held_out_whole() -> None:
+def test_whole_documents_are_held_out() -> None:
     texts = [_text(f"d{number}", "a b", place) for number in range(10) for place in range(3)]
     chosen = apart(texts, 0.2, "key")
     assert len(chosen) == 6
     names = {texts[number].document for number in chosen}
     assert all((text.document in names) == (number in chosen) for number, text in enumerate(texts))
     assert {texts[number].id for number in chosen} == {texts[29 - number].id for number in apart(texts[::-1], 0.2, "key")}
-    assert len(apart(texts[:3], 0.2, "key")) == 1  # of one document, single texts
+    assert len(apart(texts[:3], 0.2, "key")) == 1  # with one document, single texts are held out
     with pytest.raises(RunError, match="too few texts"):
         apart(texts[:1], 0.2, "key")
 
 
-def test_edges_of_a_text_are_found_among_those_of_a_long_document() -> None:
+def test_the_fast_selection_of_edges_equals_the_plain_one() -> None:
     edges = [Edge("t", ("x",), (start, start + size)) for start in range(30) for size in (1, 3)]
     for positions in (range(5), range(7, 20), range(25, 33), (4, 5, 9)):
         assert _inside(edges, list(positions)) == inside(edges, list(positions))
 
 
-def test_intervals_draw_documents_and_seeds_again() -> None:
+def test_replicates_resample_documents_and_seeds() -> None:
     rng = np.random.default_rng(3)
     counts = rng.integers(0, 9, size=(3, 2, 4, 5, 3)).astype(float)
     task: Any = SimpleNamespace(documents=[f"d{number}" for number in range(5)], layers=4)

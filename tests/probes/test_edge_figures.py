@@ -1,4 +1,4 @@
-"""Figures, page and sentences of a study by edge probing, and which expected layers they doubt."""
+"""Figures, page and findings of an edge-probing study, and expected layers that are marked as not interpretable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headscope.stats.choices import Negatives
 from headscope.studies.edge_probe.findings import sentences
 from headscope.studies.edge_probe.summary import doubt
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
+pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # it beats briefly trained probes
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one lay
         ("layerscores", ["layer ℓ alone", "random labels", "F1"]),
     ],
 )
-def test_figures_say_what_they_show(edge_study: hs.StudyResult, name: str, words: list[str]) -> None:
+def test_figures_contain_their_labels_and_other_figures_are_refused(edge_study: hs.StudyResult, name: str, words: list[str]) -> None:
     drawn = render(edge_study.plot(name), "svg").decode()
     for word in words:
         assert word in drawn
@@ -37,7 +37,7 @@ def test_figures_say_what_they_show(edge_study: hs.StudyResult, name: str, words
         edge_study.plot("michel1")
 
 
-def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(edge_study: hs.StudyResult) -> None:
+def test_figure_3_shows_one_sentence_for_several_tasks_with_optional_bars(edge_study: hs.StudyResult) -> None:
     shared = [row for row in edge_study["edge_examples"] if row["kind"] == "sentence"]
     assert sorted(row["task"] for row in shared) == ["coref", "pos"]
     assert len({row["id"] for row in shared}) == 1
@@ -58,7 +58,7 @@ def test_figure_3_shows_one_sentence_for_several_tasks_and_may_have_bars(edge_st
 
 
 def _doubted(study: hs.StudyResult, task: str) -> hs.StudyResult:
-    """A study in which the expected layer of one task is not interpretable, and those of the others are 3."""
+    """The study with all expected layers set to 3, and that of `task` marked as not interpretable."""
     tasks = study["edge_tasks"]
     columns = {name: list(tasks[name]) for name in tasks.columns}
     columns["doubt"] = ["layers add nothing" if name == task else None for name in tasks["task"]]
@@ -66,27 +66,27 @@ def _doubted(study: hs.StudyResult, task: str) -> hs.StudyResult:
     return hs.StudyResult(Results(study.results.manifest, {**study.results, "edge_tasks": Table.of(columns)}))
 
 
-def test_expected_layers_that_mean_nothing_are_marked(edge_study: hs.StudyResult) -> None:
+def test_expected_layers_that_are_not_interpretable_are_marked(edge_study: hs.StudyResult) -> None:
     doubted = _doubted(edge_study, "coref")
     axes = doubted.plot("tenney1").axes[0]
     points = {line.get_label(): line for line in axes.lines if str(line.get_label()).startswith("expected")}
     assert set(points) == {"expected layer", "expected layer, not interpretable"}
     assert points["expected layer, not interpretable"].get_markerfacecolor() == "white"
     panels = doubted.plot("tenney2").axes[1::2]
-    told = {
+    shown = {
         name: " ".join(text.get_text() for text in axes.texts) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)
     }
-    assert "expected layer 3.00 (not interpretable)" in told["coref"]
-    assert "expected layer 3.00, K" in told["pos"]
+    assert "expected layer 3.00 (not interpretable)" in shown["coref"]
+    assert "expected layer 3.00, K" in shown["pos"]
     lines = {name: len(axes.lines) for name, axes in zip(doubted["edge_tasks"]["task"], panels, strict=True)}
-    assert lines["pos"] == lines["coref"] + 1, "there is no dashed line at a layer that is not interpretable"
+    assert lines["pos"] == lines["coref"] + 1, "an expected layer that is not interpretable has no dashed line"
     assert "expected layer is 3.00 (not interpretable)" in str(doubted)
     assert "coref" not in str(doubted).splitlines()[0]
 
 
 @dataclass
 class _Probed:
-    """What a doubt is about: scores by layer, as they are and drawn again."""
+    """The input of `doubt`: scores by layer, and their replicates."""
 
     curve: np.ndarray
     again: np.ndarray
@@ -112,19 +112,19 @@ class _Probed:
         ([[0.5, 0.8, 0.9], [0.5, 0.6, 0.45]], "layers do not add significantly to the score (0.20 [-0.05 0.40])"),
     ],
 )
-def test_a_gain_that_is_not_clear_of_0_is_a_doubt(again: list[list[float]], why: str | None) -> None:
+def test_an_expected_layer_is_doubted_if_layers_do_not_add_significantly(again: list[list[float]], why: str | None) -> None:
     found = doubt(_Probed(np.array([0.5, 0.6, 0.7]), np.array(again)))  # type: ignore[arg-type]
     assert found is None if why is None else (found or "").startswith(why)
 
 
-def test_the_page(edge_study: hs.StudyResult) -> None:
+def test_the_page_has_four_figures_and_their_sections(edge_study: hs.StudyResult) -> None:
     text = edge_study.report().read_text(encoding="utf-8")
     assert text.count("data:image/svg+xml;base64") == 4
     assert "What each layer encodes" in text
     assert "Selectivity" in text
 
 
-def test_sentences_by_hand() -> None:
+def test_findings_state_the_numbers_of_the_tables() -> None:
     row = {
         "task": ["pos", "coref"], "n": [1200, 10], "embeddings": [0.5, 0.7], "all_layers": [0.9, 0.7], "expected_layer": [2.5, math.nan],
         "low": [2.0, math.nan], "high": [3.0, math.nan], "centre": [4.0, 6.0], "control": [0.6, math.nan], "selectivity": [0.3, math.nan],
@@ -133,8 +133,8 @@ def test_sentences_by_hand() -> None:
         "task": ["pos", "pos"], "text": ["[a] b", "c [d]"], "turn": ["spoiled", "corrected"], "before": ["X", "Y"], "before_layer": [0, 1],
         "after": ["Y", "Z"], "after_layer": [3, 5],
     }  # fmt: skip
-    told = sentences({"edge_tasks": Table.of(row), "edge_examples": Table.of(turns)})
-    assert told == [
+    shown = sentences({"edge_tasks": Table.of(row), "edge_examples": Table.of(turns)})
+    assert shown == [
         "pos: F1 is 0.500 with the embeddings and 0.900 with all layers; the expected layer is 2.50 [2.00 3.00], "
         "the centre of gravity 4.00 (n = 1,200).",
         "coref: F1 is 0.700 with the embeddings and 0.700 with all layers; the expected layer is –, the centre of gravity 6.00 (n = 10).",

@@ -1,4 +1,4 @@
-"""Probes by the dozen: equal to a plain one, equal to themselves alone, whatever they are trained beside."""
+"""Edge probes that are trained together: each equals a plain implementation, and the same probe trained alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LAYERS, SIZE = 3, 6
 
 
 def _text(number: int, pieces: list[int]) -> Encoded:
-    """A text whose words have so many pieces, between two special tokens."""
+    """A text whose words have the given numbers of pieces, between two special tokens."""
     word_of = [-1, *(word for word, count in enumerate(pieces) for _ in range(count)), -1]
     words = tuple(Word(f"w{number}-{place}") for place in range(len(pieces)))
     ids = np.arange(len(word_of))
@@ -38,7 +38,7 @@ def _text(number: int, pieces: list[int]) -> Encoded:
 
 
 def _world(pairs: bool, texts: int = 9) -> tuple[HiddenStates, Items]:
-    """Random states, and targets whose labels follow from the last layer of their first span; words and spans are of
+    """Random states, and targets whose labels depend on the last layer at their first span. Words and spans have
     several sizes.
     """
     rng = np.random.default_rng(7)
@@ -65,15 +65,13 @@ def _feeder(states: HiddenStates, own: Items, dtype: torch.dtype = torch.float64
 
 
 def _plain(parameters: dict[str, np.ndarray], states: np.ndarray, spans: list[tuple[int, int]], seen: tuple[int, ...]) -> np.ndarray:
-    """The logits of one target by METHODS §8.1, written down slowly: every token is projected, and a span is pooled
-    afterwards.
-    """
+    """The logits of one target, in plain loops: every token is projected before a span is pooled."""
     numbers = np.exp([parameters["mix"][layer] for layer in seen])
     mixed = parameters["scale"] * sum(share * states[layer] for share, layer in zip(numbers / numbers.sum(), seen, strict=True))
     parts = []
     for slot, (start, end) in enumerate(spans):
         tokens = mixed[start:end] @ parameters[f"project_{slot}"] + parameters[f"project_{slot}_bias"]
-        scores = np.exp([token @ parameters[f"scorer_{slot}"] + 0.7 for token in tokens])  # whatever the bias is
+        scores = np.exp([token @ parameters[f"scorer_{slot}"] + 0.7 for token in tokens])  # any bias gives the same weights
         parts.append(sum(score / scores.sum() * token for score, token in zip(scores, tokens, strict=True)))
     joined = np.concatenate(parts) @ np.concatenate([parameters[f"inner_{slot}"] for slot in range(len(spans))])
     inner = np.tanh(joined + parameters["inner_bias"])
@@ -83,7 +81,7 @@ def _plain(parameters: dict[str, np.ndarray], states: np.ndarray, spans: list[tu
 
 
 @pytest.mark.parametrize(("pairs", "texts"), [(False, 9), (True, 9), (True, 1)])  # more spans than features, and fewer
-def test_logits_are_those_of_the_plain_probe(pairs: bool, texts: int) -> None:
+def test_logits_equal_those_of_the_plain_probe(pairs: bool, texts: int) -> None:
     states, own = _world(pairs, texts)
     shown = [*cumulative(LAYERS), *single(LAYERS)]
     probes = Probes(Shape(LAYERS, SIZE, own.slots, 2, 5), shown, [3, 4], CPU, torch.float64)
@@ -118,23 +116,23 @@ def _trained(
 
 
 @pytest.mark.parametrize("pairs", [False, True])
-def test_a_probe_among_others_is_the_same_probe_alone(pairs: bool) -> None:
+def test_a_probe_trained_with_others_equals_the_probe_trained_alone(pairs: bool) -> None:
     states, own = _world(pairs)
-    lot = own.labels[np.random.default_rng(1).permutation(len(own))]
-    recipe = EdgeRecipe(rate=0.02, batch=4, checks=8, check_every=3, stop_after=3, clip=0.05)  # small enough to clip
+    permuted = own.labels[np.random.default_rng(1).permutation(len(own))]
+    recipe = EdgeRecipe(rate=0.02, batch=4, checks=8, check_every=3, stop_after=3, clip=0.05)  # so small that gradients are clipped
     shown = [*cumulative(LAYERS), *single(LAYERS)]
-    many, scores, steps = _trained(states, own, shown, [5, 6, 7], [own.labels, lot], recipe)
-    assert len(set(steps.ravel().tolist())) > 1  # they do not all end at the same step
-    for seed, probe, labels in ((0, 0, own.labels), (2, 2, own.labels), (1, 4, own.labels), (1, 1, lot)):
+    many, scores, steps = _trained(states, own, shown, [5, 6, 7], [own.labels, permuted], recipe)
+    assert len(set(steps.ravel().tolist())) > 1  # not all probes are best at the same step
+    for seed, probe, labels in ((0, 0, own.labels), (2, 2, own.labels), (1, 4, own.labels), (1, 1, permuted)):
         alone, score, step = _trained(states, own, [shown[probe]], [[5, 6, 7][seed]], [labels], recipe)
-        place = probe + (len(shown) if labels is lot else 0)
+        place = probe + (len(shown) if labels is permuted else 0)
         assert (score[0, 0], step[0, 0]) == (scores[seed, place], steps[seed, place])
         for name, value in many.parameters.items():
             torch.testing.assert_close(alone.parameters[name][0, 0], value[seed, place], rtol=0, atol=1e-5, msg=name)
 
 
-def test_probes_that_are_done_take_no_part_in_further_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer and fewer probes of a seed are trained, and all end as they do alone."""
+def test_finished_probes_are_left_out_of_further_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of probes per step decreases, and each probe ends as if it were trained alone."""
     states, own = _world(False)
     recipe = EdgeRecipe(rate=0.02, batch=4, checks=8, check_every=3, stop_after=2)
     shown = [*cumulative(LAYERS), *single(LAYERS)]
@@ -156,7 +154,7 @@ def test_probes_that_are_done_take_no_part_in_further_steps(monkeypatch: pytest.
             torch.testing.assert_close(alone.parameters[name][0, 0], value[0, probe], rtol=0, atol=1e-5, msg=name)
 
 
-def test_probes_learn_what_is_there_and_only_where_it_is() -> None:
+def test_probes_learn_labels_only_from_the_layer_that_encodes_them() -> None:
     states, own = _world(False, texts=80)
     probes, scores, _ = _trained(
         states, own, [(0,), (2,), (0, 1, 2)], [0], [own.labels], EdgeRecipe(rate=0.02, batch=16, checks=25, check_every=5, stop_after=9)
@@ -167,7 +165,7 @@ def test_probes_learn_what_is_there_and_only_where_it_is() -> None:
 
 
 def test_checks_follow_epochs_but_are_at_least_25_steps_apart() -> None:
-    """Nine texts in batches of four are epochs of three steps; in batches of one, 30 texts are epochs of 30."""
+    """Nine texts in batches of four: an epoch has three steps. 30 texts in batches of one: an epoch has 30 steps."""
     for texts, batch, every in ((9, 4, 25), (30, 1, 30)):
         states, own = _world(False, texts)
         _, _, steps = _trained(states, own, [(2,)], [0], [own.labels], EdgeRecipe(batch=batch, checks=1))
@@ -176,7 +174,7 @@ def test_checks_follow_epochs_but_are_at_least_25_steps_apart() -> None:
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_linear_baseline_is_a_logistic_regression(pairs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Means of spans computed one by one; weights and decisions as scikit-learn computes them."""
+    """Span vectors equal means that are computed one by one; weights and decisions equal those of scikit-learn."""
     states, own = _world(pairs, texts=60)
     vectors = span_vectors(StateRows(states, CPU), own, 2)
     for target, edge in enumerate(own.edges):
@@ -214,8 +212,8 @@ def _parts(own: Items) -> dict[str, Items]:
     return {name: own.of_texts(texts) for name, texts in bounds.items()}
 
 
-def test_the_linear_baseline_knows_a_label_only_in_the_layer_that_holds_it() -> None:
-    """Labels follow from the last layer; decisions are counted per document, those of labels that count."""
+def test_the_linear_baseline_learns_labels_only_from_the_layer_that_encodes_them() -> None:
+    """Labels depend on the last layer. Decisions are counted per document, and only for the labels that are scored."""
     states, own = _world(False, texts=60)
     parts = _parts(own)
     dev, units = parts["dev"], parts["dev"].texts - 40
@@ -226,8 +224,8 @@ def test_the_linear_baseline_knows_a_label_only_in_the_layer_that_holds_it() -> 
     np.testing.assert_array_equal(one[:, [0, 2]].sum(1), np.bincount(units, dev.labels[:, 0]))
 
 
-def test_a_warning_where_the_linear_baseline_beats_a_probe() -> None:
-    """By the interval of the difference; without one, from half a point on."""
+def test_a_warning_names_layers_in_which_the_linear_baseline_beats_a_probe() -> None:
+    """By the interval of the difference or, if there is none, by a difference of at least half a point."""
     nan = math.nan
     rows = [  # task, probe, layer, difference, its upper bound
         ("pos", "cumulative", 0, -0.021, -0.004), ("pos", "cumulative", 1, 0.01, 0.02), ("pos", "single", 0, -0.021, -0.004),
@@ -243,7 +241,7 @@ def test_a_warning_where_the_linear_baseline_beats_a_probe() -> None:
     assert second.endswith("use more texts (--limit) or train for longer (--checks)")
 
 
-def test_mixes() -> None:
+def test_mixing_weights_are_a_softmax_over_the_visible_layers() -> None:
     assert cumulative(3) == [(0,), (0, 1), (0, 1, 2)]
     assert single(3) == [(0,), (1,), (2,)]
     numbers = torch.tensor([[0.0, math.log(3), 5.0]]).expand(3, 3)
@@ -253,7 +251,7 @@ def test_mixes() -> None:
 def test_loss_is_averaged_over_targets_and_labels_without_padding() -> None:
     states, own = _world(False)
     feeder = _feeder(states, own)
-    first, second = own.laid[:1], own.laid[1:4]  # one batch is padded to the other
+    first, second = own.laid[:1], own.laid[1:4]  # one batch is padded to the size of the other
     batch = feeder.batch([first, second])
     logits = torch.randn(2, 1, batch.real.shape[1], 2, dtype=torch.float64)
     found = loss(logits, batch, torch.zeros(1, dtype=torch.int64))
@@ -276,14 +274,14 @@ def test_decisions_are_counted_by_document_and_by_label() -> None:
     for seed in range(2):
         for probe in range(LAYERS):
             for text in range(9):
-                said = believed[seed, probe, own.texts == text, 1] >= 0.5
+                predicted = believed[seed, probe, own.texts == text, 1] >= 0.5
                 true = own.labels[own.texts == text, 1]
-                expected = [(said & true).sum(), (said & ~true).sum(), (~said & true).sum()]
+                expected = [(predicted & true).sum(), (predicted & ~true).sum(), (~predicted & true).sum()]
                 assert found[seed, probe, text].tolist() == expected
     np.testing.assert_allclose(f1(np.array([[3, 1, 2], [0, 0, 0], [0, 4, 0.0]])), [2 / 3, 0, 0])
 
 
-def test_targets_of_one_and_of_two_spans_do_not_mix() -> None:
+def test_a_task_with_targets_of_one_and_of_two_spans_is_refused() -> None:
     edges = [Edge("odd", ("a",), (0, 1)), Edge("odd", ("a",), (0, 1), (1, 2))]
     with pytest.raises(RunError, match="some targets of odd have two spans"):
         items("odd", [_text(0, [1, 1])], [edges])

@@ -1,4 +1,4 @@
-"""A study by edge probing from a corpus to its tables, and what is said when it cannot be done."""
+"""An edge-probing study from a corpus to its tables, and the errors for invalid input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from helpers.architectures import build
 from helpers.edge_probes import QUICK, short_training
 from helpers.families import FAMILIES
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # which beats probes that are hardly trained
+pytestmark = pytest.mark.filterwarnings("ignore:.*logistic regression on one layer")  # it beats briefly trained probes
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,7 +71,7 @@ def test_tables_agree_with_each_other(edge_study: hs.StudyResult) -> None:
     assert layers == sorted(layers)
 
 
-def test_examples_turn_as_they_say(edge_study: hs.StudyResult) -> None:
+def test_turns_of_examples_agree_with_their_beliefs(edge_study: hs.StudyResult) -> None:
     assert len(edge_study["edge_examples"])
     for row in edge_study["edge_examples"]:
         own = edge_study["edge_beliefs"].where(task=row["task"], example=row["example"])
@@ -85,32 +85,32 @@ def test_examples_turn_as_they_say(edge_study: hs.StudyResult) -> None:
         assert row["text"].count("[") == (2 if row["task"] == "coref" else 1)
 
 
-def test_stopped_and_gone_on_with_it_is_the_same(
+def test_an_interrupted_study_resumes_to_identical_tables(
     edge_study: hs.StudyResult, mini_on_cpu: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {**QUICK, "tasks": ["pos", "coref"], "single": True}
-    run, turns = Task.run, []
+    run, task_runs = Task.run, []
 
-    def stops(self: Task, *args: object) -> object:
-        turns.append(self.name)
-        if len(turns) == 3:
+    def interrupted_run(self: Task, *args: object) -> object:
+        task_runs.append(self.name)
+        if len(task_runs) == 3:
             raise KeyboardInterrupt
         return run(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Task, "run", stops)
+    monkeypatch.setattr(Task, "run", interrupted_run)
     with pytest.raises(KeyboardInterrupt):
         hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)
     assert (tmp_path / "study" / "states").is_dir()
     with pytest.raises(RunError, match="already holds a run"):
         hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", **settings)
     again = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)
-    assert turns == ["pos", "pos", "coref", "coref", "coref"]
+    assert task_runs == ["pos", "pos", "coref", "coref", "coref"]
     assert not (tmp_path / "study" / "states").exists()
     assert again.signature == edge_study.signature
     for name in edge_study.tables:
         assert again[name].to_text("csv") == edge_study[name].to_text("csv")
     opened = hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **settings)
-    assert len(turns) == 5
+    assert len(task_runs) == 5
     assert str(opened) == str(hs.open_study(tmp_path / "study"))
     with pytest.raises(RunError, match="seeds was 2 and is 1"):
         hs.probe_edge(mini_on_cpu, "sampler", None, tmp_path / "study", resume=True, **{**settings, "seeds": 1})
@@ -122,7 +122,7 @@ def _toy(number: int, words: str, labels: str, other: bool = False) -> Document:
     return Document(f"d{number}", (Sentence(tuple(Word(form) for form in forms)),), edges=tuple(edges))
 
 
-def test_dev_and_look_and_a_task_of_ones_own(mini_on_cpu: object) -> None:
+def test_a_user_defined_task_is_scored_on_dev_and_shown_on_look(mini_on_cpu: object) -> None:
     pairs = [("the cat sat", "short short short"), ("elephants trumpeted loudly", "long long long"), ("a dog ran", "short short short")]
     train = Corpus.of(_toy(number, *pairs[number % 3]) for number in range(9))
     dev = Corpus.of([_toy(0, "the elephants ran", "short long short"), _toy(1, "a cat", "short unheard")])
@@ -133,7 +133,7 @@ def test_dev_and_look_and_a_task_of_ones_own(mini_on_cpu: object) -> None:
     assert (row["task"], row["labels"], row["trained"], row["n"]) == ("size", 3, 24, 5)
     assert row["published_layer"] is None
     scores = study["edge_scores"].where(probe="cumulative")
-    assert max(scores["score"]) <= 2 * 4 / (2 * 4 + 1)  # one label was never seen, so that four of five is all there is to find
+    assert max(scores["score"]) <= 2 * 4 / (2 * 4 + 1)  # one of five labels never occurs in training: at most four are found
     given = study["edge_examples"].where(kind="given")
     assert given["text"] == ["[dog] trumpeted", "dog [trumpeted]"]
     assert given["gold"] == ["short", "long"]
@@ -150,7 +150,7 @@ def test_dev_and_look_and_a_task_of_ones_own(mini_on_cpu: object) -> None:
         hs.probe_edge(mini_on_cpu, train, dev, **{**quick, "max_length": 999})  # type: ignore[arg-type]
 
 
-def test_the_order_of_documents_does_not_matter(mini_on_cpu: object) -> None:
+def test_the_order_of_documents_does_not_change_results(mini_on_cpu: object) -> None:
     texts = [("the cat sat", "x y z"), ("elephants trumpeted loudly", "y y z"), ("a dog ran away", "x y z z"), ("it rained", "x z")]
     documents = [_toy(number, *texts[number % 4]) for number in range(24)]
     quick = {**QUICK, "seeds": 1, "checks": 3, "limit_dev": 3, "cache_dtype": "float32"}
@@ -165,22 +165,22 @@ def test_the_order_of_documents_does_not_matter(mini_on_cpu: object) -> None:
 
 
 @pytest.mark.parametrize(("architecture", "tokenizer"), [("gpt2", "gpt2"), ("t5", "t5")])
-def test_decoders_and_encoder_decoders(architecture: str, tokenizer: str) -> None:
+def test_decoders_and_encoder_decoders_are_probed_in_every_layer(architecture: str, tokenizer: str) -> None:
     tokens = FAMILIES[tokenizer]()
     network = build(architecture, vocabulary=len(tokens))
     tiny = Model(architecture, network, Tokenizer(tokens), *find_sites(network))
     train = Corpus.of(_toy(number, "the unbelievable words split", "x y z z", other=True) for number in range(8))
     study = hs.probe_edge(tiny, train, **{**QUICK, "seeds": 1, "checks": 20, "rate": 0.02, "batch": 1, "hidden": 32})  # type: ignore[arg-type]
     assert study["edge_mix"]["layer"] == [0, 1, 2]
-    assert study["edge_tasks"]["all_layers"] == [1.0]  # the words decide, and any layer knows them
+    assert study["edge_tasks"]["all_layers"] == [1.0]  # labels depend on the words, which every layer encodes
 
 
 def _without_baseline(table: Table) -> Table:
-    """A table as studies without a linear baseline have it."""
+    """The table without the columns of the linear baseline."""
     return Table(table.arrow.select([name for name in table.columns if "linear" not in name]))
 
 
-def test_studies_are_joined_in_the_order_of_their_layers(edge_study: hs.StudyResult, mini_on_cpu: object, tmp_path: Path) -> None:
+def test_joined_studies_list_tasks_in_the_order_of_expected_layers(edge_study: hs.StudyResult, mini_on_cpu: object, tmp_path: Path) -> None:
     train = Corpus.of(_toy(number, "a cat sat", "x y y", other=True) for number in range(6))
     other = hs.probe_edge(mini_on_cpu, train, **{**QUICK, "seeds": 1, "control": False, "examples": 0})  # type: ignore[arg-type]
     assert len(other["edge_examples"]) == 0
@@ -210,7 +210,7 @@ def test_studies_are_joined_in_the_order_of_their_layers(edge_study: hs.StudyRes
         REGISTRY["edge_probe"].refuse_rerun(opened.results)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_prints_findings_and_warnings_and_draws_figures(tmp_path: Path) -> None:
     lines = [
         {"text": text, "targets": [{"span1": [0, 1], "label": "short"}, {"span1": [1, 2], "label": "long"}]}
         for text in ("a hippopotamus", "the crocodile", "one elephant", "my rhinoceros", "her grasshopper", "no armadillo") * 2
@@ -254,13 +254,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "f.svg").stat().st_size > 1000
 
 
-def test_presets_and_settings_that_make_no_sense() -> None:
+def test_presets_set_the_recipe_and_invalid_settings_are_refused() -> None:
     make = REGISTRY["edge_probe"].make
     spec = make({"preset": "reference"})
     assert (spec.recipe("pos").rate, spec.recipe("pos").check_every, spec.recipe("pos").checks) == (1e-4, 1000, 250)
     assert (spec.recipe("spr").check_every, spec.recipe("spr").checks, spec.recipe("spr").stop_after) == (100, 100, 21)
     assert spec.resolved(("pos",)).select == "dev"
-    for apart in (None, -1):  # any number of sentences
+    for apart in (None, -1):  # mentions any number of sentences apart
         assert make({"apart": apart}).apart is None
         assert make({"apart": apart}).resolved(("coref",)).unit == "document"
     assert make({"rate": 0.5}).recipe("pos").rate == 0.5
@@ -279,7 +279,7 @@ def test_presets_and_settings_that_make_no_sense() -> None:
     ("path", "task", "slots"),
     [("probing/uds_spr-dev.jsonl.xz", "spr", 2), ("probing/wnut17-dev.conll.xz", "entities", 1)],
 )
-def test_real_corpora(data: Path, mini_on_cpu: object, path: str, task: str, slots: int) -> None:
+def test_real_corpora_are_probed_for_their_annotated_task(data: Path, mini_on_cpu: object, path: str, task: str, slots: int) -> None:
     quick = {**QUICK, "limit": 40, "checks": 1, "seeds": 1, "control": False, "examples": 2}
     study = hs.probe_edge(mini_on_cpu, data / path, **quick)  # type: ignore[arg-type]
     (row,) = study["edge_tasks"]

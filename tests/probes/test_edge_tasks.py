@@ -40,7 +40,7 @@ def brief(edges: list[Edge]) -> list[tuple[str, tuple[int, int], tuple[int, int]
     return [("+".join(edge.labels), edge.first, edge.second) for edge in edges]
 
 
-def test_parts_of_speech() -> None:
+def test_pos_targets_are_upos_tags_or_xpos_tags() -> None:
     assert brief(targets(STORY, "pos")) == [
         ("PROPN", (0, 1), None),
         ("VERB", (1, 2), None),
@@ -55,7 +55,7 @@ def test_parts_of_speech() -> None:
     assert targets(Document("d", (Sentence(bare),)), "pos", Choices(tags="upos")) == []
 
 
-def test_the_root_is_its_own_head() -> None:
+def test_the_second_span_of_the_root_is_the_root_itself() -> None:
     assert brief(targets(STORY, "deps")) == [
         ("nsubj", (0, 1), (1, 2)),
         ("root", (1, 2), (1, 2)),
@@ -66,7 +66,7 @@ def test_the_root_is_its_own_head() -> None:
     assert targets(STORY, "deps", Choices(subtypes=False))[2].labels == ("det",)
 
 
-def test_heads_count_from_the_beginning_of_their_sentence() -> None:
+def test_heads_are_counted_from_the_beginning_of_their_sentence() -> None:
     first = Sentence((Word("a", head=0, relation="root"), Word("b")))
     second = Sentence((Word("c", head=2, relation="det"), Word("d", head=0, relation="root"), Word("e", head=9, relation="dep")))
     assert brief(targets(Document("d", (first, second)), "deps")) == [
@@ -90,16 +90,16 @@ def test_constituents_are_the_nodes_above_the_tags() -> None:
 
 
 @pytest.mark.parametrize("parse", ["(S (NP (NNP Ann))", "(S (NP (NNP Ann) (NN x)))", "(NNP Ann)", "", "((", "( (NNP Ann))"])
-def test_trees_that_say_nothing_of_phrases(parse: str) -> None:
+def test_damaged_parses_and_parses_without_phrases_have_no_constituents(parse: str) -> None:
     assert targets(Document("d", (Sentence((Word("Ann"),), parse=parse),)), "constituents") == []
 
 
-def test_pairs_of_mentions_in_one_sentence() -> None:
-    # Entity 3 is mentioned once, so that it is no mention in the sense of OntoNotes.
+def test_coref_targets_are_pairs_of_mentions_in_one_sentence() -> None:
+    # Entity 3 is mentioned once. OntoNotes does not annotate such singletons.
     assert brief(targets(STORY, "coref")) == [("0", (0, 1), (2, 4)), ("0", (5, 6), (8, 9))]
 
 
-def test_pairs_of_mentions_further_apart() -> None:
+def test_coref_targets_may_span_sentences_and_include_singletons() -> None:
     near = [
         ("0", (0, 1), (2, 4)),
         ("0", (0, 1), (5, 6)),
@@ -121,21 +121,21 @@ def test_a_span_with_two_entities_is_one_mention() -> None:
     assert brief(targets(document, "coref")) == [("1", (0, 1), (1, 2)), ("1", (0, 1), (2, 3)), ("0", (1, 2), (2, 3))]
 
 
-def test_a_mention_over_two_sentences() -> None:
+def test_a_mention_across_two_sentences_is_paired_only_across_sentences() -> None:
     mentions = (Mention("1", 0, 3), Mention("1", 1, 2))
     document = Document("d", (Sentence((Word("a"), Word("b"))), Sentence((Word("c"),))), mentions)
     assert targets(document, "coref") == []
     assert brief(targets(document, "coref", Choices(apart=1))) == [("1", (0, 3), (1, 2))]
 
 
-def test_entities_are_mentions_with_types_where_none_are_annotated() -> None:
+def test_entities_are_typed_mentions_unless_edges_annotate_entities() -> None:
     typed = [("person", (0, 1), None), ("animal", (2, 4), None), ("animal", (5, 6), None), ("person", (8, 9), None)]
     assert brief(targets(STORY, "entities")) == typed
     given = Edge("entities", ("PER",), (8, 9))
     assert targets(replace(STORY, edges=(given, Edge("srl", ("ARG0",), (1, 2), (0, 1)))), "entities") == [given]
 
 
-def test_any_task_with_edges() -> None:
+def test_edges_define_tasks_of_any_name() -> None:
     late, early = Edge("mine", ("x", "y"), (3, 4)), Edge("mine", (), (0, 2), (1, 3))
     document = replace(STORY, edges=(late, early, Edge("other", ("z",), (0, 1))))
     assert targets(document, "mine") == [early, late]
@@ -170,11 +170,11 @@ def test_any_task_with_edges() -> None:
         ("mine", "Other", True),
     ],
 )
-def test_labels_that_count(task: str, label: str, counts: bool) -> None:
+def test_negative_labels_references_and_continuations_are_not_scored(task: str, label: str, counts: bool) -> None:
     assert counts_in_score(task, label) is counts
 
 
-def test_edges_of_a_text_by_its_own_words() -> None:
+def test_edges_inside_a_text_are_renumbered_by_the_words_of_the_text() -> None:
     edges = [Edge("t", ("a",), (2, 4), (5, 6)), Edge("t", ("b",), (5, 7)), Edge("t", ("c",), (5, 6), (1, 3)), Edge("t", ("d",), (0, 3))]
     assert inside(edges, range(2, 7)) == [Edge("t", ("a",), (0, 2), (3, 4)), Edge("t", ("b",), (3, 5))]
     assert inside(edges, [1, 2, 5]) == [Edge("t", ("c",), (2, 3), (0, 2))]
@@ -183,6 +183,6 @@ def test_edges_of_a_text_by_its_own_words() -> None:
 
 
 @pytest.mark.parametrize(("choice", "problem"), [({"tags": "x"}, "unknown tags 'x'. Use one of auto"), ({"apart": -1}, "-1 sentences")])
-def test_choices_that_there_are_not(choice: dict[str, Any], problem: str) -> None:
+def test_unknown_choices_are_refused(choice: dict[str, Any], problem: str) -> None:
     with pytest.raises(HeadscopeError, match=problem):
         Choices(**choice)

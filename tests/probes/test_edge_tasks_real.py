@@ -1,4 +1,4 @@
-"""The targets of real corpora beside plain readings of their files, and of documents as odd as they can be."""
+"""Targets of real corpora, compared with plain readings of their files, and targets of random malformed documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows(path: Path) -> list[list[list[str]]]:
     return [sentence for sentence in found if sentence]
 
 
-def test_words_and_dependencies_of_ewt(data: Path) -> None:
+def test_pos_and_deps_of_ewt_equal_the_columns_of_the_file(data: Path) -> None:
     path = data / "ud/en_ewt-ud-dev.conllu.xz"
     documents = list(read(path))
     words = [row for sentence in rows(path) for row in sentence if row[0].isdigit()]
@@ -39,7 +39,7 @@ def test_words_and_dependencies_of_ewt(data: Path) -> None:
     assert distances == [int(row[6]) - int(row[0]) if row[6] != "0" else 0 for row in words]
 
 
-def test_constituents_of_ewt(data: Path) -> None:
+def test_constituents_of_ewt_equal_the_brackets_of_the_file(data: Path) -> None:
     path = data / "probing/ewt_srl-dev.gold_conll.xz"
     documents = list(read(path))
     found = Counter(edge.labels[0] for document in documents for edge in targets(document, "constituents"))
@@ -49,10 +49,10 @@ def test_constituents_of_ewt(data: Path) -> None:
     assert tasks_in(documents) == {"pos": 24_887, "constituents": 23_483, "srl": 9_583}
 
 
-def test_pairs_of_mentions_of_ontogum(data: Path) -> None:
+def test_coref_pairs_of_ontogum_equal_a_plain_reading_of_the_file(data: Path) -> None:
     path = data / "coref/ontogum-dev.v4_gold_conll.xz"
     labels = Counter(edge.labels[0] for document in read(path) for edge in targets(document, "coref"))
-    # A plain reading: which spans open and close where, sentence by sentence; no mention of this file reaches over a
+    # A plain reading of the opening and closing brackets of each sentence. No mention of this file crosses the end of a
     # sentence.
     sentences: list[tuple[str, dict[tuple[int, int], set[str]]]] = []
     sizes: Counter[tuple[str, str]] = Counter()
@@ -84,13 +84,13 @@ def sampler() -> list[Document]:
     return list(read("sampler"))
 
 
-def test_tasks_of_the_sampler(sampler: list[Document]) -> None:
-    # Words with punctuation, mentions and their types as the sampler's README counts them.
+def test_tasks_of_the_sampler_have_the_counts_of_its_readme(sampler: list[Document]) -> None:
+    # The counts of the sampler's README: words with punctuation, and mentions with types.
     assert {task: n for task, n in tasks_in(sampler).items() if task != "coref"} == {"pos": 6_026, "deps": 6_026, "entities": 1_716}
 
 
-def test_targets_of_sentences_are_those_of_the_document(sampler: list[Document]) -> None:
-    """Whatever is cut at sentences is found again sentence by sentence."""
+def test_targets_of_a_document_are_those_of_its_sentences(sampler: list[Document]) -> None:
+    """A document has the same number of targets if it is read sentence by sentence."""
     for document in sampler[:4]:
         for task in ("pos", "deps", "coref"):
             whole = targets(document, task)
@@ -124,7 +124,9 @@ mentions = st.builds(
     st.sampled_from([0, 1, None]),
     st.booleans(),
 )
-def test_odd_documents(parts: list[Sentence], found: list[Mention], apart: int | None, singletons: bool) -> None:
+def test_targets_of_malformed_documents_are_sorted_and_in_range(
+    parts: list[Sentence], found: list[Mention], apart: int | None, singletons: bool
+) -> None:
     document = Document("d", tuple(parts), tuple(found), edges=(Edge("srl", ("x",), (0, 1)),))
     choices = Choices(subtypes=False, apart=apart, singletons=singletons)
     size = len(document.words)

@@ -1,4 +1,4 @@
-"""Finding keywords in any text: windows, phrases and weights, against numbers by hand and a plain second reading."""
+"""Keywords in any text: windows, phrases and weights, compared with numbers worked out by hand and with the formula."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def finder(bert_or_gpt2: Model) -> Finder:
     return learn(bert_or_gpt2, corpus(), "pets", folds=3)
 
 
-def test_windows_by_hand() -> None:
+def test_windows_overlap_by_half_and_centrality_counts_words_to_an_edge() -> None:
     assert windows([1] * 4, 4) == [(0, 4)]
     assert windows([1] * 10, 4) == [(0, 4), (2, 6), (4, 8), (6, 10)]
     assert windows([1] * 9, 4) == [(0, 4), (2, 6), (4, 8), (5, 9)]
-    # 3 + 1 tokens, then what begins after half of them: the word of 1, and so on; the last window reaches back as far
-    # as fits.
+    # The first window has 3 + 1 tokens. The next begins at the first word after half of them, the word of one token.
+    # The last window extends back as far as fits.
     assert windows([3, 1, 3, 1], 4) == [(0, 2), (1, 3), (2, 4)]
     assert windows([4, 4, 4], 4) == [(0, 1), (1, 2), (2, 3)]
     assert centrality((0, 4), 10).tolist() == [3, 2, 1, 0]
@@ -64,7 +64,7 @@ def test_windows_by_hand() -> None:
     assert centrality((0, 3), 3).tolist() == [math.inf] * 3
 
 
-def test_windows_hold_every_word_and_never_too_much() -> None:
+def test_windows_contain_every_word_and_never_exceed_the_room() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         room = int(rng.integers(1, 20))
@@ -75,8 +75,8 @@ def test_windows_hold_every_word_and_never_too_much() -> None:
         assert all(first[0] < second[0] and first[1] < second[1] for first, second in pairwise(found))
 
 
-def test_phrases_by_hand() -> None:
-    """Signs and the ends of sentences part phrases, function words at the ends go, the case does not matter."""
+def test_phrases_have_summed_weights_and_no_outer_function_words() -> None:
+    """Punctuation and sentence ends separate phrases, function words at their ends are removed, and case is ignored."""
     text = "The theory of relativity, gravity waves. Waves of the Theory of relativity? In 1915"
     given = plain(text)
     forms = [word.form for word in given.words]
@@ -120,7 +120,7 @@ def test_phrases_by_hand() -> None:
     assert written(given, (3, 7)) == "relativity, gravity waves"
 
 
-def test_texts_become_words_and_signs() -> None:
+def test_texts_are_split_into_words_punctuation_and_paragraphs() -> None:
     found = plain("He said: “data mining (DM),\r\nisn't it Ann's?”\r\n\r\nYes.")
     forms = ["He", "said", ":", "“", "data", "mining", "(", "DM", ")", ",", "is", "n't", "it", "Ann", "'s", "?", "”", "Yes", "."]
     assert [word.form for word in found.words] == forms
@@ -130,8 +130,8 @@ def test_texts_become_words_and_signs() -> None:
     assert (kept.id, kept.keyphrases, len(kept.words)) == ("x", ("b",), 3)
 
 
-def plainly(finder: Finder, words: Document, start: int, end: int) -> np.ndarray:
-    """Chances of the words of one window, by the formula."""
+def plain_probabilities(finder: Finder, words: Document, start: int, end: int) -> np.ndarray:
+    """The probabilities of the words of one window, by the formula."""
     encoder = Encoder(finder.model.tokenizer, "document", finder.length, "error", decoder_start=finder.model.decoder_start)
     (text,) = encoder.texts([Document("x", (Sentence(words.words[start:end]),))], Tally())
     x = read_words(finder.model, [text]).received.reshape(end - start, -1).astype(np.float64)
@@ -139,25 +139,25 @@ def plainly(finder: Finder, words: Document, start: int, end: int) -> np.ndarray
     return np.array([1 / (1 + math.exp(-value)) for value in logits])
 
 
-def test_weights_of_a_text_that_fits(finder: Finder) -> None:
+def test_weights_of_a_text_that_fits_equal_the_formula(finder: Finder) -> None:
     given = plain("The cat saw the dog.")
     found = finder.find("The cat saw the dog.")
-    assert_allclose(found.weights, plainly(finder, given, 0, len(given.words)), rtol=1e-3, atol=1e-4)
+    assert_allclose(found.weights, plain_probabilities(finder, given, 0, len(given.words)), rtol=1e-3, atol=1e-4)
     assert found.notes == ()
     assert found.cut == pytest.approx(1 / (1 + math.exp(-finder.cut)))
 
 
-def test_weights_of_a_long_text_come_from_where_a_word_is_most_central(finder: Finder) -> None:
+def test_a_word_of_a_long_text_is_weighted_in_the_window_where_it_is_most_central(finder: Finder) -> None:
     given = plain(LONG)
     found = finder.find(LONG)
     words = given.words
     word_of = finder.model.tokenizer.tokens(words)[1]
     sizes = [word_of.count(place) for place in range(len(words))]
     room = finder.length - finder.model.tokenizer.single.size
-    for spare in (0, 1, 3):  # GPT-2 needs more tokens for some words where nothing stands before them
+    for spare in (0, 1, 3):  # GPT-2 needs more tokens for some words at the beginning of a window
         parts = windows(sizes, room - spare)
         try:
-            values = [plainly(finder, given, start, end) for start, end in parts]
+            values = [plain_probabilities(finder, given, start, end) for start, end in parts]
             break
         except EncodingError:
             continue
@@ -176,11 +176,11 @@ def test_weights_of_a_long_text_come_from_where_a_word_is_most_central(finder: F
         assert found.weights[place] == pytest.approx(next(value for margin, value in margins if margin == best), rel=1e-3, abs=1e-4)
 
 
-def test_what_was_learnt_finds_pets(finder: Finder) -> None:
+def test_a_trained_finder_weights_keywords_above_other_words(finder: Finder) -> None:
     trained = finder.trained
     assert (trained.corpus, trained.texts) == ("pets", 20)
     assert f"20 documents (pets); F1 of words of keyphrases is {trained.f1:.2f} on held-out documents (each in turn" in trained.sentence
-    assert trained.f1 > 0.7  # the same texts stand in all folds
+    assert trained.f1 > 0.7  # the same texts occur in all folds
     found = finder.find("The cats saw the dog.")
     keys = {"cats", "dog"}
     by_key = [
@@ -190,8 +190,8 @@ def test_what_was_learnt_finds_pets(finder: Finder) -> None:
     assert by_key[0] > by_key[1]
 
 
-def test_a_study_on_disk(bert_or_gpt2: Model, finder: Finder, tmp_path: Path) -> None:
-    """It weighs as what was learnt from the same texts, and says what its tables say."""
+def test_a_finder_opened_from_a_study_equals_one_trained_on_the_same_texts(bert_or_gpt2: Model, finder: Finder, tmp_path: Path) -> None:
+    """Its weights equal those of a finder trained on the same texts, and its scores are those of the study's tables."""
     settings = {"replicates": 20, "folds": 3, "model": bert_or_gpt2.name, "corpus": "some/pets.jsonl"}
     results = execute("keywords", settings, tmp_path / "kw", model=bert_or_gpt2, corpus=corpus())
     opened = Finder.open(tmp_path / "kw", bert_or_gpt2)
@@ -212,7 +212,7 @@ def test_a_study_on_disk(bert_or_gpt2: Model, finder: Finder, tmp_path: Path) ->
         hs.keywords("A cat.", other, finder)
 
 
-def test_texts_that_cannot_be_read(finder: Finder) -> None:
+def test_texts_without_words_are_refused_and_words_that_do_not_fit_are_skipped(finder: Finder) -> None:
     with pytest.raises(RunError, match="there is no word in text"):
         finder.find(" \n ")
     endless = "-".join(["cat"] * 400)
@@ -224,7 +224,7 @@ def test_texts_that_cannot_be_read(finder: Finder) -> None:
     assert any("skipped" in note for note in found.notes)
 
 
-def test_other_signs_and_scripts_do_no_harm(finder: Finder) -> None:
+def test_other_scripts_and_emoji_are_read_but_lone_surrogates_are_refused(finder: Finder) -> None:
     with pytest.raises(HeadscopeError, match="lone surrogates"):
         finder.find("cat\ud800 dog")
     for text in ("猫は座った。", "😀 \u200d\u202e cat\x00", "Ünï—cödé", "..."):
@@ -233,9 +233,9 @@ def test_other_signs_and_scripts_do_no_harm(finder: Finder) -> None:
         KeywordView([found], finder).page()
 
 
-def test_page_and_figure(finder: Finder, tmp_path: Path) -> None:
+def test_the_page_escapes_texts_and_marks_phrases_and_figures_are_saved(finder: Finder, tmp_path: Path) -> None:
     text = 'The cat <script>alert("cats")</script> & the dog.\n\nA $dog$ sat_on "mats".'
-    finder = replace(finder, cut=-50.0)  # every word is taken
+    finder = replace(finder, cut=-50.0)  # every word is above the threshold
     found = hs.keywords(text, learned=finder, top=3)
     assert [(word, weight >= 0) for word, weight in found.words][:2] == [("The", True), ("cat", True)]
     assert found.table["phrase"] == [phrase.text for phrase in found.phrases] == found.table["phrase"][:3]
@@ -272,10 +272,8 @@ def test_page_and_figure(finder: Finder, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["bart", "roberta"])
-def test_other_families(tmp_path: Path, family: str) -> None:
-    """Encoder–decoders, and tokenizers that spell a word otherwise where nothing stands before it: no word is lost
-    in windows.
-    """
+def test_every_word_has_a_weight_in_other_families_of_models(tmp_path: Path, family: str) -> None:
+    """Encoder–decoders, and tokenizers that encode the first word of a text differently: no word is lost in windows."""
     found = learn(loaded(tmp_path, family), corpus(2), "pets", folds=2).find(LONG)
     assert "windows" in found.notes[0]
     assert ((found.weights > 0) & (found.weights < 1)).all()

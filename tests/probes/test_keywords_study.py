@@ -1,5 +1,5 @@
-"""Keywords by attention: what words receive, what each head tells, and what is learnt, against plain loops and
-numbers by hand.
+"""Keywords by attention: received attention, scores of single heads and trained systems, compared with plain loops and
+with numbers worked out by hand.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TEXTS = [
 
 
 def documents(copies: int = 6) -> list[Document]:
-    """Texts in which `cat`, `cats` and `dog` are keyphrases, and the last has a phrase of two words."""
+    """Texts with the keyphrases `cat`, `cats` and `dog`. The last text also contains a keyphrase of two words."""
     found = []
     for copy in range(copies):
         for number, text in enumerate(TEXTS):
@@ -59,7 +59,7 @@ def encoded_rate(model: Model, copies: int) -> float:
 
 
 @pytest.mark.parametrize("source", ["all", "cls", "words"])
-def test_what_words_receive_by_a_loop(bert_or_gpt2: Model, source: Any) -> None:
+def test_received_attention_equals_a_loop_over_texts(bert_or_gpt2: Model, source: Any) -> None:
     texts = encoded(bert_or_gpt2)
     found = read_words(bert_or_gpt2, texts, source, batch_tokens=40)
     start = 0
@@ -79,8 +79,8 @@ def test_what_words_receive_by_a_loop(bert_or_gpt2: Model, source: Any) -> None:
     assert found.keys.tolist() == [tag != "O" for text in texts for tag in text.tags]
 
 
-def made(seed: int = 0, texts: int = 12) -> Words:
-    """Words that receive much from head 2 if they are keywords, and anything from the others."""
+def planted_words(seed: int = 0, texts: int = 12) -> Words:
+    """Words with random received attention. Keywords receive more from head 2."""
     rng = np.random.default_rng(seed)
     encoder = Encoder(loaded_tokenizer(), "document", 64, "truncate", tags="keyphrases")
     some = list(encoder.texts(documents(3)[:texts], Tally()))
@@ -95,8 +95,8 @@ def loaded_tokenizer() -> Any:
     return tokenizer("wordpiece")
 
 
-def test_every_way_of_learning_finds_what_is_there() -> None:
-    words, other = made(), made(1)
+def test_every_system_learns_the_planted_head() -> None:
+    words, other = planted_words(), planted_words(1)
     for name in ("best head", "scalar mix", "all heads", "all heads, position, tf-idf"):
         learn = learning.SYSTEMS[name]
         found = learn(words, 1.0)
@@ -113,9 +113,9 @@ def test_every_way_of_learning_finds_what_is_there() -> None:
     assert learning.SYSTEMS["every word"](words, 1.0).score(other).tolist() == [0] * len(other.text_of)
 
 
-def test_thresholds_by_hand() -> None:
-    """Of scores 0, 1, 2 ... the best cut is the one that no other beats."""
-    words = made()
+def test_the_threshold_maximises_f1() -> None:
+    """No other score gives a higher F1 as a threshold."""
+    words = planted_words()
     scores = np.random.default_rng(2).normal(size=len(words.text_of)) + words.keys
     for level in learning.LEVELS:
         cut = learning.threshold(scores, words, level)
@@ -127,37 +127,38 @@ def test_thresholds_by_hand() -> None:
         assert 2 * found / (2 * found + wrong + missed) == pytest.approx(max(values))
 
 
-def test_f1_by_threshold_by_hand() -> None:
-    """Words that are taken at a chance of .5 are those with log odds of 0 or more; at 0 all words are, at 1 none."""
-    words = made()
+def test_counts_by_threshold_by_hand() -> None:
+    """At a threshold of 0.5, words with log odds of 0 or more are marked; at 0 all words are, at 1 none."""
+    words = planted_words()
     logits = np.where(words.keys, 2.0, -1.0)
     logits[np.flatnonzero(words.keys)[0]] = -3.0
-    found = curves.by_threshold(logits, words).sum(0)[:, 0]  # of words
+    found = curves.by_threshold(logits, words).sum(0)[:, 0]  # the counts of words
     keys, n = int(words.keys.sum()), len(words.keys)
     at = {round(float(cut), 3): numbers.tolist() for cut, numbers in zip(curves.THRESHOLDS, found, strict=True)}
     assert at[0.5] == [keys - 1, 0, 1]
-    assert at[0.2] == [keys - 1, n - keys, 1]  # the others have a chance of .27
+    assert at[0.2] == [keys - 1, n - keys, 1]  # the other words have a probability of 0.27
     assert at[0.0] == [keys, n - keys, 0]
     assert at[1.0] == [0, 0, keys]
 
 
-def test_the_best_heads_are_kept_first() -> None:
+def test_the_best_heads_are_kept_first_in_doubling_numbers() -> None:
     assert curves.sizes(144) == [1, 2, 4, 8, 16, 32, 64, 128, 144]
     assert curves.sizes(4) == [1, 2, 4]
     assert curves.sizes(1) == [1]
-    words, other = made(), made(1)
+    words, other = planted_words(), planted_words(1)
     assert curves.ranking(words, 1.0)[0] == 2
     found = curves.by_heads(words, other, 1.0, np.arange(len(words.texts)) % 3 == 0).sum(0)
     assert found.shape == (2, 2, 3)  # 1 and 2 of 4 heads, words and phrases
     right, wrong, missed = found[0, 0]
-    assert 2 * right / (2 * right + wrong + missed) > 0.9, "head 2 alone tells all"
+    assert 2 * right / (2 * right + wrong + missed) > 0.9, "head 2 alone identifies the keywords"
 
 
-def test_rarity_and_places_by_hand() -> None:
-    words = made(texts=5)
+def test_rarity_and_position_features_by_hand() -> None:
+    words = planted_words(texts=5)
     known = Rarity.learnt(words)
     values = words.rarity(known)[:, 0]
-    # `the` stands twice in the first text and in 4 of 5, `cat` twice there and in it alone; a comma is worth nothing.
+    # `the` occurs twice in the first text and in 4 of 5 texts. `cat` occurs twice in the first text and in no other.
+    # The rarity of a comma is 0.
     first = [word.form for word in words.texts[0].words]
     assert values[first.index("cat")] == pytest.approx((1 + np.log(2)) * np.log(6 / 2))
     assert values[first.index("The")] == pytest.approx((1 + np.log(2)) * np.log(6 / 5))
@@ -165,7 +166,7 @@ def test_rarity_and_places_by_hand() -> None:
     assert words.places[1].tolist() == [1 / len(first), pytest.approx(np.log(2))]
 
 
-def test_heads_alone_by_hand(bert_or_gpt2: Model, tmp_path: Path) -> None:
+def test_tables_of_heads_and_curves_equal_plain_computations(bert_or_gpt2: Model, tmp_path: Path) -> None:
     corpus, dev = Corpus.of(documents(4)), Corpus.of([replace(one, id=f"dev/{one.id}") for one in documents(2)])
     found = execute(
         "keywords", {"replicates": 20, "dev": "/some/where/dev.jsonl"}, tmp_path / "kw", model=bert_or_gpt2, corpus=corpus, dev=dev
@@ -175,13 +176,13 @@ def test_heads_alone_by_hand(bert_or_gpt2: Model, tmp_path: Path) -> None:
     assert study.study == "keywords"
     words = read_words(bert_or_gpt2, encoded(bert_or_gpt2, 2), "all")
     x, text_of, keys = words.received[:, 0, 5].astype(np.float64), words.text_of, words.keys
-    apart, aucs = [], []
+    differences, aucs = [], []
     for number in range(len(words.texts)):
         key, other = x[keys & (text_of == number)], x[~keys & (text_of == number)]
-        apart.append(key.mean() - other.mean())
+        differences.append(key.mean() - other.mean())
         aucs.append(np.mean([1.0 if a > b else 0.5 if a == b else 0.0 for a in key for b in other]))
     row = list(found["keywords_heads"].where(received="mean"))[5]
-    assert row["relative"] == pytest.approx(np.mean(apart), rel=1e-4)
+    assert row["relative"] == pytest.approx(np.mean(differences), rel=1e-4)
     assert row["auc"] == pytest.approx(np.mean(aucs), rel=1e-4)
     assert row["low"] <= row["relative"] <= row["high"]
     assert row["n"] == len(words.texts)
@@ -210,8 +211,8 @@ def test_heads_alone_by_hand(bert_or_gpt2: Model, tmp_path: Path) -> None:
     assert study.state("whole")["numbers/coefficients"].shape == (2 * bert_or_gpt2.layout.size,)
 
 
-def test_intervals_of_relative_attention_hold_their_values() -> None:
-    """It is a difference: a head that looks past keywords is below 0, with all of its interval."""
+def test_intervals_of_relative_attention_and_auc_contain_their_values() -> None:
+    """Relative attention is a difference. It is below 0 for a head that attends less to keywords."""
     run = hs.run("mini", "sampler", ["keywords"], limit=8, max_length=32, replicates=20, gallery=0)
     rows = [row for row in run["keywords"].table if row["low"] == row["low"]]
     assert min(row["value"] for row in rows if row["quantity"] == "relative") < 0
@@ -219,7 +220,7 @@ def test_intervals_of_relative_attention_hold_their_values() -> None:
     assert all(row["low"] >= 0 and row["high"] <= 1 for row in rows if row["quantity"] == "auc")
 
 
-def test_folds_try_every_document_once_and_their_order_does_not_matter(bert_or_gpt2: Model, tmp_path: Path) -> None:
+def test_folds_score_every_document_once_and_document_order_does_not_matter(bert_or_gpt2: Model, tmp_path: Path) -> None:
     given = documents()
     found = execute("keywords", {"replicates": 10, "folds": 3}, model=bert_or_gpt2, corpus=Corpus.of(given))
     assert sorted(found.state("fold").arrays)[:2] == ["bytes/document", "lengths/document"]
@@ -230,7 +231,7 @@ def test_folds_try_every_document_once_and_their_order_does_not_matter(bert_or_g
     assert_allclose(again["keywords_heads"]["loss"], found["keywords_heads"]["loss"], atol=1e-5)
 
 
-def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
+def test_invalid_corpora_and_settings_are_refused(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     bare = Corpus.of(replace(one, keyphrases=()) for one in documents(1))
     with pytest.raises(RunError, match="this study needs keyphrases, and sampler has none"):
@@ -246,7 +247,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
         read_words(model, encoded(model), limit_bytes=10)
 
 
-def test_a_finished_study_is_not_taken_for_one_of_other_documents(tmp_path: Path) -> None:
+def test_a_finished_study_is_not_resumed_with_other_dev_documents(tmp_path: Path) -> None:
     model, corpus, out = loaded(tmp_path, "bert"), Corpus.of(documents(2)), tmp_path / "study"
     spec = REGISTRY["keywords"].make({"replicates": 0, "dev": ["tried.jsonl"]})
     first = execute("keywords", spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)))
@@ -256,7 +257,7 @@ def test_a_finished_study_is_not_taken_for_one_of_other_documents(tmp_path: Path
         execute("keywords", spec, out, model=model, corpus=corpus, dev=Corpus.of(documents(1)[:3]), resume=True)
 
 
-def test_heads_are_listed_in_the_order_of_what_is_printed() -> None:
+def test_findings_list_heads_in_the_order_of_the_printed_loss() -> None:
     from headscope.results.table import Table
     from headscope.studies.keywords.findings import _alone
     from headscope.studies.keywords.tables import summary
@@ -271,11 +272,11 @@ def test_heads_are_listed_in_the_order_of_what_is_printed() -> None:
         "2-1 (0.1000, AUC 0.70), 3-1 (0.1500, AUC 0.80), 1-1 (0.2000, AUC 0.60)."
     )
     scores = Table.of({"level": ["words"], "system": ["all heads"], "f1": [0.6], "low": [0.5], "high": [0.7], "n": [9], "documents": [8]})
-    told = summary(scores, heads)
-    assert told.columns == ["quantity", "which", "value", "low", "high", "n", "documents"], (
-        "an F1 that is counted otherwise is no comparison"
+    summarised = summary(scores, heads)
+    assert summarised.columns == ["quantity", "which", "value", "low", "high", "n", "documents"], (
+        "the published F1 is counted differently and must not be shown"
     )
-    assert list(told)[1] == {
+    assert list(summarised)[1] == {
         "quantity": "highest AUC of a head (mean)",
         "which": "3-1",
         "value": 0.8,

@@ -1,4 +1,4 @@
-"""Hidden states on disk: the model's own numbers, kept whole or not at all."""
+"""Hidden states on disk: they equal the output of the model, and incomplete or damaged caches are completed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def encoded(model: Model) -> list[Encoded]:
 
 
 def alone(model: Model, text: Encoded) -> Any:
-    """The states of one text by the model's own output, without padding."""
+    """The states of one text as transformers returns them, without padding."""
     inputs = {"input_ids": torch.from_numpy(text.ids)[None], "attention_mask": torch.ones(1, len(text), dtype=torch.long)}
     network: Any = model.network.get_encoder() if model.encoder_decoder else model.network
     with torch.inference_mode():
@@ -50,7 +50,7 @@ def bert() -> Model:
 
 
 @pytest.mark.parametrize(("architecture", "tokenizer"), [("bert", "wordpiece"), ("gpt2", "gpt2"), ("t5", "t5"), ("mpnet", "wordpiece")])
-def test_tokens_are_the_models_own(architecture: str, tokenizer: str, tmp_path: Path) -> None:
+def test_token_states_equal_the_output_of_transformers(architecture: str, tokenizer: str, tmp_path: Path) -> None:
     model = tiny(architecture, tokenizer)
     texts = encoded(model)
     found = hidden_states(model, texts, tmp_path, dtype="float32", batch_tokens=24)
@@ -81,63 +81,63 @@ def test_padded_batches_have_zeros_and_a_mask(bert: Model) -> None:
     assert not batch[:, ~mask].any()
 
 
-def test_what_is_kept_is_not_worked_out_again(bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_states_are_not_computed_again(bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = encoded(bert)
     first = np.array(hidden_states(bert, texts, tmp_path).values)
-    monkeypatch.setattr(module, "hidden", None)  # nothing may be asked of the model
+    monkeypatch.setattr(module, "hidden", None)  # a forward pass would fail
     assert np.array_equal(hidden_states(bert, texts, tmp_path).values, first)
     with pytest.raises(TypeError):
-        hidden_states(bert, texts[:2], tmp_path)  # other texts are another cache
+        hidden_states(bert, texts[:2], tmp_path)  # other texts need another cache
     with pytest.raises(TypeError):
         hidden_states(bert, texts, tmp_path, level="word")
 
 
-def test_interrupted_damaged_and_cut_caches_are_made_whole(bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_truncated_and_damaged_caches_are_completed(bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = encoded(bert)
-    monkeypatch.setattr(module, "SHARD", 1)  # a shard a text
-    asked: list[int] = []
+    monkeypatch.setattr(module, "SHARD", 1)  # one shard per text
+    computed: list[int] = []
 
     def counted(model: Model, read: list[Encoded]) -> Any:
-        if len(asked) == 2:
+        if len(computed) == 2:
             raise KeyboardInterrupt
-        asked.extend(map(len, read))
+        computed.extend(map(len, read))
         return hidden(model, read)
 
     expected = np.array(hidden_states(bert, texts, None).values)
     monkeypatch.setattr(module, "hidden", counted)
     with pytest.raises(KeyboardInterrupt):
         hidden_states(bert, texts, tmp_path)
-    asked.append(0)
+    computed.append(0)
     assert np.array_equal(hidden_states(bert, texts, tmp_path).values, expected)
-    assert asked == [len(texts[0]), len(texts[1]), 0, len(texts[2]), len(texts[3])]
+    assert computed == [len(texts[0]), len(texts[1]), 0, len(texts[2]), len(texts[3])]
     (data,), (sums,) = tmp_path.glob("*.states"), tmp_path.glob("*.sums")
     whole = data.read_bytes()
     data.write_bytes(whole[:-1])
-    sums.write_text(sums.read_text() + "2 99")  # cut off while it was written
+    sums.write_text(sums.read_text() + "2 99")  # truncated while it was written
     assert np.array_equal(hidden_states(bert, texts, tmp_path).values, expected)
-    assert asked[5:] == [len(texts[2]), len(texts[3])]
+    assert computed[5:] == [len(texts[2]), len(texts[3])]
     data.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
     assert np.array_equal(hidden_states(bert, texts, tmp_path).values, expected)
-    assert asked[7:] == [len(texts[0])]
+    assert computed[7:] == [len(texts[0])]
 
 
-def test_progress_and_batches(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported_per_shard_and_batches_do_not_change_states(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = encoded(bert)
     monkeypatch.setattr(module, "SHARD", 1)
-    told: list[tuple[float | None, int, int]] = []
-    one = hidden_states(bert, texts, None, dtype="float32", progress=lambda *said: told.append(said))
-    assert told[-1] == (1.0, len(texts), sum(map(len, texts)))
-    assert [texts for _, texts, _ in told] == [1, 2, 3, 4]
+    reports: list[tuple[float | None, int, int]] = []
+    one = hidden_states(bert, texts, None, dtype="float32", progress=lambda *report: reports.append(report))
+    assert reports[-1] == (1.0, len(texts), sum(map(len, texts)))
+    assert [texts for _, texts, _ in reports] == [1, 2, 3, 4]
     monkeypatch.setattr(module, "SHARD", 10**9)
     together = hidden_states(bert, texts, None, dtype="float32", batch_tokens=1000)
     np.testing.assert_allclose(one.values, together.values, rtol=2e-4, atol=2e-4)
 
 
-def test_refusals(bert: Model, tmp_path: Path) -> None:
+def test_invalid_layers_folders_and_sizes_are_refused(bert: Model, tmp_path: Path) -> None:
     texts = encoded(bert)
     tokens = sum(map(len, texts))
-    says = rf"hidden states of {tokens} tokens in 3 layers take .* MiB as float16, more than the limit of 0\.0 MiB\. Choose fewer"
-    with pytest.raises(RunError, match=says):
+    message = rf"hidden states of {tokens} tokens in 3 layers take .* MiB as float16, more than the limit of 0\.0 MiB\. Choose fewer"
+    with pytest.raises(RunError, match=message):
         hidden_states(bert, texts, tmp_path, limit_bytes=tokens * 3 * 16 * 2 - 1)
     assert not list(tmp_path.iterdir())
     hidden_states(bert, texts, tmp_path, limit_bytes=tokens * 3 * 16 * 2)
@@ -155,7 +155,7 @@ def test_refusals(bert: Model, tmp_path: Path) -> None:
         hidden_states(large, encoded(large), None)
 
 
-def test_a_model_that_shortens_its_texts_is_refused(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_pools_tokens_between_layers_is_refused(bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     forward = type(bert.network).forward
 
     def pooled(*args: Any, **options: Any) -> Any:
@@ -168,5 +168,5 @@ def test_a_model_that_shortens_its_texts_is_refused(bert: Model, monkeypatch: py
         hidden_shape(bert)
 
 
-def test_the_embedded_model_has_thirteen_layers() -> None:
+def test_the_embedded_model_has_13_layers_of_288_dimensions() -> None:
     assert hidden_shape(hs.load(device="cpu")) == (13, 288)

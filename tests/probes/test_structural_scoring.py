@@ -1,4 +1,4 @@
-"""UUAS, DSpr, Root% and NSpr beside a plain reading of their definitions, sentence by sentence."""
+"""UUAS, DSpr, Root% and NSpr, compared with plain implementations of their definitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from headscope.studies.structural_probe.trees import Tree, smallest_tree, tree_o
 CPU = torch.device("cpu")
 
 
-def drawn_tree(random: np.random.Generator, size: int) -> Tree:
+def random_tree(random: np.random.Generator, size: int) -> Tree:
     heads = [-1, *(int(random.integers(0, word)) for word in range(1, size))]
     depths = np.zeros(size, dtype=np.int64)
     above = np.eye(size, dtype=np.int64)
@@ -56,14 +56,14 @@ def plain(distances: list[np.ndarray], depths: list[np.ndarray], trees: list[Tre
             rho = [spearmanr(far[word], tree.distances[word]).statistic for word in range(len(deep))]
             by_length["DSpr"].setdefault(len(deep), []).extend(rho)
             by_length["NSpr"].setdefault(len(deep), []).append(spearmanr(deep, tree.depths).statistic)
-    told = {name: float(np.mean([np.mean(values) for values in groups.values()])) for name, groups in by_length.items()}
-    return {"UUAS": edges[0] / edges[1], "Root%": float(np.mean(roots)), **told}
+    correlations = {name: float(np.mean([np.mean(values) for values in groups.values()])) for name, groups in by_length.items()}
+    return {"UUAS": edges[0] / edges[1], "Root%": float(np.mean(roots)), **correlations}
 
 
 @pytest.mark.parametrize("single", [False, True])
-def test_metrics_are_those_of_a_plain_reading(single: bool) -> None:
+def test_metrics_equal_a_plain_implementation(single: bool) -> None:
     random = np.random.default_rng(4)
-    trees = [drawn_tree(random, size) for size in (1, 2, 5, 5, 9, 12, 4, 7, 9, 51)]
+    trees = [random_tree(random, size) for size in (1, 2, 5, 5, 9, 12, 4, 7, 9, 51)]
     lengths = tuple(len(tree.depths) for tree in trees)
     states = HiddenStates((0, 1), 6, lengths, random.normal(size=sum(lengths) * 12).astype(np.float32))
     layout = Segments((Segment("distance", 2, 0), Segment("distance", 6, 1), Segment("depth", 6, 1), Segment("depth", 2, 0)))
@@ -84,7 +84,7 @@ def test_metrics_are_those_of_a_plain_reading(single: bool) -> None:
                 assert scored.of(metric)[0, 0] == pytest.approx(expected[metric], abs=1e-9), metric
 
 
-def test_intervals_are_of_resampled_documents() -> None:
+def test_replicates_and_intervals_resample_documents() -> None:
     random = np.random.default_rng(1)
     numbers = np.zeros((12, 1, len(COLUMNS)))
     numbers[:, 0, 0], numbers[:, 0, 1] = [1, 2, 3, 4, 0, 5] * 2, 5
@@ -109,17 +109,18 @@ def test_intervals_are_of_resampled_documents() -> None:
     assert np.isnan(alone.interval(alone.of("UUAS"))[0][0])
 
 
-def test_the_chain_of_words_by_hand() -> None:
-    # 0 <- 1 <- 2, 3 under 1: the chain finds 0-1 and 1-2 of three edges; the root is the third word.
+def test_the_score_of_a_chain_of_words_by_hand() -> None:
+    # Words 0 and 3 depend on 1, and 1 depends on 2. The chain finds the edges 0-1 and 1-2 of three. The root is word 2,
+    # but the chain predicts word 0.
     heads = [1, 2, -1, 1]
     distances = np.array([[0, 1, 2, 2], [1, 0, 1, 1], [2, 1, 0, 2], [2, 1, 2, 0]])
     tree = Tree(np.array([2, 1, 0, 2]), distances, np.ones(4, dtype=bool), ((0, 1), (1, 2), (1, 3)), heads.index(-1))
     assert score_chain([tree])[0].tolist() == [2, 3, 0, 0, 0, 1, 0, 0, 4]
 
 
-def test_ties_and_constants_are_counted_not_hidden() -> None:
-    tree = drawn_tree(np.random.default_rng(0), 6)
-    states = HiddenStates((0,), 2, (6,), np.ones(12, dtype=np.float32))  # all words alike
+def test_constant_predictions_are_scored_on_edges_but_have_no_correlation() -> None:
+    tree = random_tree(np.random.default_rng(0), 6)
+    states = HiddenStates((0,), 2, (6,), np.ones(12, dtype=np.float32))  # all words have the same states
     layout = Segments((Segment("distance", 1, 0), Segment("depth", 1, 0)))
     sentences = SentenceVectors(Features((("model", states),), CPU), [tree], ["x"])
     numbers = dict(zip(COLUMNS, score(layout.drawn(["a"], 2), layout, sentences)[0, 0, 0], strict=True))
@@ -128,8 +129,8 @@ def test_ties_and_constants_are_counted_not_hidden() -> None:
     assert np.isnan(Scored(np.array([[list(numbers.values())]]), ["d"], 0).of("DSpr")[0, 0])
 
 
-def test_the_chain_on_a_real_treebank(data: Path) -> None:
-    """Beside a reading of the file itself: arcs between neighbours among words that are no punctuation."""
+def test_the_score_of_a_chain_on_a_treebank_equals_counts_in_the_file(data: Path) -> None:
+    """The chain is compared with counts in the file: arcs between neighbouring words, without punctuation."""
     path = data / "ud" / "en_ewt-ud-dev.conllu.xz"
     neighbours = edges = roots = 0
     documents = list(islice(hs.read(path), 60))
@@ -141,7 +142,7 @@ def test_the_chain_on_a_real_treebank(data: Path) -> None:
         kept = [row for row in words if row[3] != "PUNCT" and row[7] != "punct"]
         heads = {row[0]: row[6] for row in words}
         ids = {row[0] for row in kept}
-        if all(heads[row[0]] in ids | {"0"} for row in kept):  # nothing hangs under punctuation
+        if all(heads[row[0]] in ids | {"0"} for row in kept):  # no word depends on punctuation
             pairs = {(one[0], other[0]) for one, other in pairwise(kept)}
             neighbours += sum((row[0], row[6]) in pairs or (row[6], row[0]) in pairs for row in kept)
             edges += max(0, len(kept) - 1)

@@ -1,6 +1,4 @@
-"""A structural probe from corpora to a folder: parts kept apart, trees that were planted found, work gone on with,
-figures and a page.
-"""
+"""A structural probe from corpora to a folder: separate splits, planted trees, resuming, figures and a page."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ def whole(tiny: Model, few: Corpus, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def resolved(corpus: Corpus, **settings: Any) -> StructuralSpec:
-    """The settings as the preset has them."""
+    """The settings, with those of the preset filled in."""
     spec: StructuralSpec = STUDY.resolve(STUDY.make({**SETTINGS, **settings}), {"corpus": corpus, "dev": None})
     return spec
 
@@ -68,7 +66,7 @@ def numbers(results: Results) -> dict[str, list[dict[str, str]]]:
     return {name: [{key: repr(value) for key, value in row.items()} for row in results[name]] for name in results}
 
 
-def test_tables_and_manifest(whole: Results) -> None:
+def test_tables_and_manifest_have_the_expected_rows(whole: Results) -> None:
     assert list(whole) == ["summary", "structural", "structural_ranks", "structural_training", "structural_trees"]
     table = whole["structural"]
     rows = table.where(metric="UUAS")
@@ -90,15 +88,13 @@ def test_tables_and_manifest(whole: Results) -> None:
     assert whole.manifest["study"] == "structural_probe"
     assert Results.open(whole.path or Path()).signature == whole.signature
     assert not (whole.path / "states").exists()  # type: ignore[operator]
-    # A probe of the layer sweep and the same one among the ranks are one probe.
+    # The probe of the best layer is the same in the layer sweep and in the rank sweep.
     same = whole["structural_ranks"].where(rank=16, metric="UUAS")["value"]
     assert same == pytest.approx(table.where(source="model", layer=best, metric="UUAS")["value"])
 
 
-def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results) -> None:
-    """The words are those of test sentences; the edges are those that UUAS counts, and the roots those that Root%
-    does.
-    """
+def test_example_trees_are_those_of_test_sentences(tiny: Model, few: Corpus, whole: Results) -> None:
+    """Words, heads and depths are those of the test sentences. The predicted edges join the words that are scored."""
     words = list(whole["structural_trees"])
     parts = material(tiny, few, None, resolved(few))
     texts = {text.id: (text, tree) for text, tree in zip(parts.test.texts, parts.test.trees, strict=True)}
@@ -111,7 +107,7 @@ def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results
         assert [word["depth"] for word in own] == tree.depths.tolist()
         assert [word["joined"] is None for word in own] == [not scored for scored in tree.scored]
         joined = [(word["word"], word["joined"]) for word in own if word["joined"]]
-        assert len(joined) == len(tree.edges)  # a tree: one edge fewer than words
+        assert len(joined) == len(tree.edges)  # as many edges as the gold tree has
         assert len({frozenset(edge) for edge in joined}) == len(joined)
         assert all(word["predicted"] >= 0 for word in own)
     svg = render(draw("structural_trees", whole, quantity="2,1"), "svg").decode()
@@ -121,7 +117,7 @@ def test_some_trees_are_kept_to_look_at(tiny: Model, few: Corpus, whole: Results
             draw("structural_trees", whole, quantity=wrong)
 
 
-def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
+def test_splits_share_no_document(tiny: Model, few: Corpus) -> None:
     spec = resolved(few)
     parts = material(tiny, few, None, spec)
     documents = [{text.document for text in part.texts} for part in (parts.train, parts.held_out, parts.test)]
@@ -133,14 +129,12 @@ def test_parts_share_no_document(tiny: Model, few: Corpus) -> None:
     released = material(tiny, few, few, resolved(few, preset="reference"))
     assert released.held_out is released.test
     assert all((text.segments == 1).all() for text in released.train.texts)
-    lone = material(tiny, Corpus.of(list(few)[:1]), None, spec)  # one document: sentences are divided
+    lone = material(tiny, Corpus.of(list(few)[:1]), None, spec)  # a single document is split by sentences
     assert "1 of 4 sentences" in lone.notes[0]
 
 
 def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: Model) -> None:
-    """Where distances in the tree lie in some coordinates, under noise in the others, the probe finds nearly all
-    edges.
-    """
+    """If some coordinates encode the distances in the tree and others are noise, the probe finds nearly all edges."""
 
     def planted(model: Model, texts: Any, folder: Path | None, *, layers: Any, dtype: str, **rest: Any) -> HiddenStates:
         random = np.random.default_rng(0)
@@ -150,7 +144,7 @@ def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytes
             vectors = np.zeros((len(layers), len(heads), 48), dtype=np.float32)
             for word in range(len(heads)):
                 place = word
-                while heads[place] >= 0:  # a coordinate a word on the way up: squared distance is distance in the tree
+                while heads[place] >= 0:  # one coordinate per ancestor: the squared distance is the distance in the tree
                     vectors[-1, word, place] = 1
                     place = heads[place]
             vectors[:, :, 24:] += random.normal(size=(len(layers), len(heads), 24)) / 2
@@ -175,12 +169,12 @@ def test_planted_trees_are_found(few: Corpus, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("every", [0.0, 1e9], ids=["every epoch kept", "no epoch kept"])
-def test_stopped_and_gone_on_with(
+def test_a_stopped_study_resumes_to_identical_tables(
     tiny: Model, few: Corpus, whole: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
 ) -> None:
     monkeypatch.setattr(sweep, "EVERY", every)
     settings, out = {**SETTINGS, "seeds": 2}, tmp_path / "stopped"
-    for least in (0.2, 0.5, 0.9):  # in the first sweep, in the second, in the last
+    for least in (0.2, 0.5, 0.9):  # in the first, the second and the last sweep
 
         def stop(share: float | None, texts: int, tokens: int, least: float = least) -> None:
             if share is not None and share > least:
@@ -201,7 +195,7 @@ def test_stopped_and_gone_on_with(
 
 
 @pytest.mark.parametrize(("architecture", "tokenizer"), [("gpt2", "gpt2"), ("t5", "t5")])
-def test_decoders_and_encoders_of_encoder_decoders(few: Corpus, architecture: str, tokenizer: str) -> None:
+def test_decoders_and_encoders_of_encoder_decoders_are_probed(few: Corpus, architecture: str, tokenizer: str) -> None:
     tokens = FAMILIES[tokenizer]()
     network = build(architecture, vocabulary=len(tokens))
     model = Model(architecture, network, Tokenizer(tokens), *find_sites(network))
@@ -211,15 +205,15 @@ def test_decoders_and_encoders_of_encoder_decoders(few: Corpus, architecture: st
     assert all(0 < value < 100 for value in rows["value"])
 
 
-def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
+def test_figures_findings_and_page_contain_their_texts(whole: Results, tmp_path: Path) -> None:
     for name in ("structural", "structural_ranks"):
         svg = render(draw(name, whole), "svg").decode()
         assert "NSpr: depths, Spearman" in svg
         assert "means of 2 seeds" in svg
-    told = sentences(whole, whole.manifest["best_layer"])
-    assert len(told) == 3
-    assert re.search(r"A linear map of layer \d \(.*\) recovers \d+%.* of the edges", told[0])
-    assert "words left to right" in told[0]
+    lines = sentences(whole, whole.manifest["best_layer"])
+    assert len(lines) == 3
+    assert re.search(r"A linear map of layer \d \(.*\) recovers \d+%.* of the edges", lines[0])
+    assert "words left to right" in lines[0]
     page = write_report(whole, tmp_path / "page.html").read_text()
     assert "Syntax trees in hidden states" in page
     assert "BERTbase7 may be layer 7 or 8" in page
@@ -237,12 +231,12 @@ def test_figures_sentences_and_page(whole: Results, tmp_path: Path) -> None:
         ({"max_length": 4000}, r"max_length is 4000, but mini ends at 512 tokens"),
     ],
 )
-def test_refusals(tiny: Model, few: Corpus, settings: dict[str, Any], says: str) -> None:
+def test_layers_ranks_and_lengths_that_do_not_exist_are_refused(tiny: Model, few: Corpus, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(RunError, match=says):
         execute(STUDY, {**SETTINGS, **settings}, model=tiny, corpus=few)
 
 
-def test_bad_settings_and_corpora(tiny: Model, few: Corpus) -> None:
+def test_invalid_settings_and_corpora_without_trees_are_refused(tiny: Model, few: Corpus) -> None:
     for settings, says in (
         ({"ranks": [0]}, "a rank is 1 or more"),
         ({"layers": [1, 1]}, "none twice"),
@@ -263,20 +257,20 @@ def test_bad_settings_and_corpora(tiny: Model, few: Corpus) -> None:
         execute(STUDY, {**SETTINGS, "cache_limit": 1e-6}, model=tiny, corpus=few)
 
 
-def test_states_are_kept_in_a_cache_that_is_named(tiny: Model, few: Corpus, tmp_path: Path) -> None:
-    """Where they are kept changes neither a number nor the signature; a second study reads them."""
+def test_states_are_kept_in_a_named_cache_without_changing_results(tiny: Model, few: Corpus, tmp_path: Path) -> None:
+    """The place of the states changes neither numbers nor the signature, and a second study reads the same states."""
     quick = {**SETTINGS, "epochs": 1, "layers": [1], "ranks": [], "baselines": [], "replicates": 0}
     without = hs.probe_structural(tiny, few, out=tmp_path / "without", **quick)
     with_cache = hs.probe_structural(tiny, few, out=tmp_path / "with", cache=tmp_path / "cache", **quick)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.states")}
-    assert len(kept) == 3  # sentences to train on, to stop by, and to score
+    assert len(kept) == 3  # sentences for training, early stopping and scoring
     assert not (tmp_path / "with" / "states").exists()
     assert (numbers(with_cache.results), with_cache.signature) == (numbers(without.results), without.signature)
     hs.probe_structural(tiny, few, cache=tmp_path / "cache", **{**quick, "rate": 0.01})
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").glob("*.states")} == kept
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_prints_findings_and_refuses_an_existing_run(tmp_path: Path) -> None:
     out = tmp_path / "probe"
     options = ["--layers", "7", "--ranks", "none", "--baselines", "linear", "--epochs", "1", "--limit", "60", "--replicates", "0"]
     result = CliRunner().invoke(app, ["probe", "structural", *options, "-o", str(out), "--device", "cpu"])

@@ -1,4 +1,4 @@
-"""Probes trained together are what each is alone; the loss, Adam and the schedule beside plain forms of them."""
+"""Probes trained together equal probes trained alone; the loss, Adam and the schedule equal plain implementations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 5
 
 
 def tree(heads: list[int]) -> Tree:
-    """A tree from heads counted from 0, -1 the root; distances by walking up."""
+    """A tree from heads, which are counted from 0 (-1 is the root). Distances come from the paths to the root."""
 
     def up(word: int) -> list[int]:
         return [word, *(up(heads[word]) if heads[word] >= 0 else [])]
@@ -58,7 +58,7 @@ def fitted(
     return train(Fit.begin(drawn, layout), sentences(mine), sentences(other), recipe), layout
 
 
-def test_losses_are_those_of_plain_loops() -> None:
+def test_losses_equal_plain_loops() -> None:
     some = features(2)
     layout = Segments((Segment("distance", 2, 0), Segment("depth", 3, 0)))
     matrices = layout.drawn(["a", "b"], SIZE, torch.float64)
@@ -78,14 +78,14 @@ def test_losses_are_those_of_plain_loops() -> None:
             assert found[1, feature, row].item() == pytest.approx(depth / size, abs=1e-12)
 
 
-def test_one_probe_is_trained_as_torch_would() -> None:
+def test_training_one_probe_equals_a_loop_with_the_adam_of_torch() -> None:
     recipe = StructuralRecipe(rate=0.02, batch=3, epochs=3, sorted=False)
     fit, layout = fitted((Segment("distance", 4, 0),), recipe, (1,))
     some = features()
     matrix = torch.nn.Parameter(layout.drawn(["model/1"], SIZE, torch.float64)[0])
     adam = torch.optim.Adam([matrix], 0.02)
     for epoch in range(3):
-        assert float(fit.tensors["rate"][0, 0]) == 1.0  # the schedule has no part in this
+        assert float(fit.tensors["rate"][0, 0]) == 1.0  # the schedule has not reduced the rate
         order = shuffled([f"s{number}" for number in range(len(TREES))], 0, epoch)
         for begin in range(0, len(order), 3):
             loss = torch.zeros((), dtype=torch.float64)
@@ -101,7 +101,7 @@ def test_one_probe_is_trained_as_torch_would() -> None:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_probes_trained_together_are_what_each_is_alone(reset: bool) -> None:
+def test_probes_trained_together_equal_probes_trained_alone(reset: bool) -> None:
     recipe = StructuralRecipe(rate=0.05, batch=3, epochs=25, patience=3, reset=reset)
     every = tuple(Segment(kind, rank, seed) for kind in ("distance", "depth") for rank in (1, 3) for seed in (0, 1))
     together, layout = fitted(every, recipe)
@@ -114,10 +114,10 @@ def test_probes_trained_together_are_what_each_is_alone(reset: bool) -> None:
             for name in ("loss", "epochs", "best_epoch", "rate"):
                 assert float(together.state()[name][feature, number]) == pytest.approx(float(alone.state()[name][0, 0]), rel=1e-6)
             ends[feature, number] = int(alone.tensors["epochs"][0, 0])
-    assert len(set(ends.values())) > 2  # some stopped long before others
+    assert len(set(ends.values())) > 2  # some probes stop long before others
 
 
-def test_what_is_kept_is_the_best_epoch_and_training_stops_after_patience() -> None:
+def test_the_best_epoch_is_kept_and_training_stops_after_patience() -> None:
     seen: list[torch.Tensor] = []
     recipe = StructuralRecipe(rate=0.5, batch=2, epochs=40, patience=2)
     some, held = features(), features(seed=3)
@@ -134,7 +134,7 @@ def test_what_is_kept_is_the_best_epoch_and_training_stops_after_patience() -> N
         assert torch.equal(fit.tensors["best"][feature], seen[best - 1][feature])
 
 
-def test_an_interrupted_training_goes_on_to_the_same_end(tmp_path: Path) -> None:
+def test_interrupted_training_resumes_to_identical_matrices(tmp_path: Path) -> None:
     recipe = StructuralRecipe(rate=0.05, batch=3, epochs=8)
     every = (Segment("distance", 2, 0), Segment("depth", 2, 0))
     whole, layout = fitted(every, recipe)
@@ -158,7 +158,7 @@ def test_an_interrupted_training_goes_on_to_the_same_end(tmp_path: Path) -> None
     assert Checkpoint(place.path, "key").read(layout, CPU) is None
 
 
-def test_the_order_of_sentences_changes_nothing() -> None:
+def test_the_order_of_sentences_does_not_change_the_matrices() -> None:
     recipe = StructuralRecipe(rate=0.05, batch=3, epochs=4)
     layout = Segments((Segment("distance", 2, 0),))
     order = [5, 2, 7, 0, 1, 6, 4, 3]
@@ -174,7 +174,7 @@ def test_the_order_of_sentences_changes_nothing() -> None:
     torch.testing.assert_close(found[0], found[1], rtol=1e-9, atol=1e-9)
 
 
-def test_first_matrices_have_the_size_of_what_they_predict() -> None:
+def test_initial_matrices_are_scaled_to_the_sum_of_the_gold_values() -> None:
     layout = Segments((Segment("distance", 2, 0), Segment("depth", 1, 0)))
     some = features(2)
     matrices = sized(layout.drawn(["a", "b"], SIZE, torch.float64), layout, sentences(some))
@@ -188,7 +188,7 @@ def test_first_matrices_have_the_size_of_what_they_predict() -> None:
         np.testing.assert_allclose(predicted, wanted, rtol=1e-6)
 
 
-def test_features_are_chosen_scaled_and_padded() -> None:
+def test_features_are_selected_scaled_and_padded() -> None:
     states = features(3).parts[0][1]
     other = features(2, seed=5).parts[0][1]
     both = Features((("model", states), ("random", other)), CPU, (1.0, 2.0, 3.0, 4.0, 5.0), (1, 2, 4))
@@ -200,7 +200,7 @@ def test_features_are_chosen_scaled_and_padded() -> None:
     assert not batch[:, 0, 2:].any()
 
 
-def test_epochs_have_orders_of_their_own() -> None:
+def test_the_order_of_an_epoch_depends_on_seed_and_epoch_but_not_on_the_file() -> None:
     names = [f"s{number}" for number in range(30)]
     orders = [shuffled(names, seed, epoch) for seed, epoch in ((0, 0), (0, 1), (1, 0))]
     assert all(sorted(order) == list(range(30)) for order in orders)
@@ -208,7 +208,7 @@ def test_epochs_have_orders_of_their_own() -> None:
     assert [names[number] for number in orders[0]] == [names[::-1][number] for number in shuffled(names[::-1], 0, 0)]
 
 
-def test_batches_hold_every_sentence_once() -> None:
+def test_batches_contain_every_sentence_once_and_pools_sort_by_length() -> None:
     lengths = [3, 9, 1, 7, 5, 2, 8, 4, 6, 10]
     order = [4, 0, 9, 2, 7, 1, 3, 8, 6, 5]
     assert list(batches(lengths, order, 4)) == [[4, 0, 9, 2], [7, 1, 3, 8], [6, 5]]
@@ -217,7 +217,7 @@ def test_batches_hold_every_sentence_once() -> None:
     assert all(abs(lengths[batch[0]] - lengths[batch[1]]) == 1 for batch in found)
 
 
-def test_decay_and_projection_by_hand() -> None:
+def test_decay_equals_a_plain_loop_and_projection_depends_on_the_seed() -> None:
     states = features(1).parts[0][1]
     for twice in (False, True):
         found = decay(states, twice)
@@ -233,5 +233,5 @@ def test_decay_and_projection_by_hand() -> None:
     assert one[4].shape == (1, 5, SIZE)
     shorter = HiddenStates((0,), SIZE, (3,), states[4][:, :3].reshape(-1))
     first = np.array(projection(shorter, 1)[0])
-    np.testing.assert_allclose(first[0, :, :3], one[4][0, :3, :3], rtol=1e-5)  # forwards: what comes later has no say
+    np.testing.assert_allclose(first[0, :, :3], one[4][0, :3, :3], rtol=1e-5)  # the forward half does not depend on later words
     assert not np.allclose(first[0, :, 3:], one[4][0, :3, 3:])

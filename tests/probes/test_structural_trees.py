@@ -1,4 +1,4 @@
-"""Trees as distances and depths, and back: by hand, and by plain loops over graphs."""
+"""Distances, depths and edges of trees, compared with numbers worked out by hand and with plain loops over graphs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ TOKENIZER = Tokenizer(FAMILIES["wordpiece"]())
 
 
 def sentence(*rows: tuple[str, int, str, str]) -> Encoded:
-    """A sentence from forms, heads (from 1, 0: root), UPOS and XPOS."""
+    """A sentence from forms, heads (counted from 1; 0 is the root), UPOS tags and XPOS tags."""
     words = tuple(Word(form, upos=upos, xpos=xpos, head=head, relation="dep") for form, head, upos, xpos in rows)
     (text,) = Encoder(TOKENIZER).texts([Document("d", (Sentence(words),))], Tally())
     return text
 
 
-# keys <- are -> on -> table -> the ; (1) "the keys are on the table ." with the full stop under are
+# "the keys are on ." with the arcs the <- keys <- are -> on; the full stop depends on "are"
 CABINET = (
     ("the", 2, "DET", "DT"),
     ("keys", 3, "NOUN", "NNS"),
@@ -44,7 +44,7 @@ def test_distances_depths_and_edges_by_hand() -> None:
     assert tree.root == 2
 
 
-def test_punctuation_by_tag_or_as_released() -> None:
+def test_punctuation_is_defined_by_tag_or_as_in_the_released_code() -> None:
     hyphen = (*CABINET, ("-", 3, "PUNCT", "HYPH"))
     by_tag, released = tree_of(sentence(*hyphen), "tag"), tree_of(sentence(*hyphen), "ptb")
     assert by_tag is not None
@@ -54,10 +54,10 @@ def test_punctuation_by_tag_or_as_released() -> None:
     assert len(released.edges) == 4
 
 
-def test_words_under_punctuation_are_joined_all_the_same() -> None:
+def test_words_that_depend_on_punctuation_are_joined_to_the_tree() -> None:
     tree = tree_of(sentence(("a", 3, "X", "X"), ("b", 3, "X", "X"), (",", 4, "PUNCT", ","), ("c", 0, "X", "X")))
     assert tree is not None
-    assert tree.edges == ((0, 1), (0, 3))  # all at distance 2: the pairs that come first
+    assert tree.edges == ((0, 1), (0, 3))  # all pairs are at distance 2: the first pairs are joined
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_words_under_punctuation_are_joined_all_the_same() -> None:
     [(0, 0, 1, 1, 1), (2, 1, 0, 3, 3), (None, 3, 0, 3, 3)],
     ids=["two roots", "a cycle", "a word without a head"],
 )
-def test_what_is_no_tree_has_none(heads: tuple[int | None, ...]) -> None:
+def test_heads_that_do_not_form_a_tree_return_none(heads: tuple[int | None, ...]) -> None:
     rows = [(form, head, upos, xpos) for (form, _, upos, xpos), head in zip(CABINET, heads, strict=True)]
     assert tree_of(sentence(*rows)) is None  # type: ignore[arg-type]
 
 
 @st.composite
 def trees(draw: st.DrawFn) -> list[int]:
-    """Heads counted from 0, -1 the root, in any order of words."""
+    """Random trees as heads, which are counted from 0 (-1 is the root), in any order of words."""
     size = draw(st.integers(1, 9))
     order = draw(st.permutations(range(size)))
     heads = [-1] * size

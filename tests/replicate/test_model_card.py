@@ -1,4 +1,4 @@
-"""The cards of the embedded models, measured by independent scripts: their figures come out here."""
+"""The numbers on the cards of the embedded models, which independent scripts measured, are reproduced."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def corpus(data: Path) -> Corpus:
     return Corpus.of(documents)
 
 
-def test_surface_figures_of_the_card(corpus: Corpus) -> None:
-    """They are token-level."""
+def test_surface_numbers_of_the_card_of_mini_are_reproduced(corpus: Corpus) -> None:
+    """The numbers of the card are token-level."""
     run = hs.run("mini", corpus, replicates=0, gallery=0)
     table = run["positions"].table
     for quantity, expected in (("previous", PREVIOUS), ("next", NEXT)):
@@ -48,7 +48,7 @@ def test_surface_figures_of_the_card(corpus: Corpus) -> None:
     assert_allclose(run["entropy"].layers.where(quantity="entropy")["value"], ENTROPY, atol=0.0051)
 
 
-def test_figures_of_the_decoder_s_card(corpus: Corpus) -> None:
+def test_numbers_of_the_card_of_mini_decoder_are_reproduced(corpus: Corpus) -> None:
     run = hs.run("mini-decoder", corpus, ["positions", "tokens", "relations"], replicates=0, gallery=0)
     best = {row["label"]: row for row in run.results["relations_best"]}
     for label, (head, accuracy) in DECODER.items():

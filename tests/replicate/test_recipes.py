@@ -1,4 +1,4 @@
-"""Recipes of papers: every published number, every place where ours is found, and what is said of the two."""
+"""Recipes of papers: the published numbers, and the results and pages of replications with a small model."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def done(
+def replicated(
     request: pytest.FixtureRequest, material: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Recipe, Results]]:
-    """A recipe done on little: its steps and all its claims."""
+    """A recipe, and its replication with a small model and a small corpus."""
     recipe, digest = read_recipe(request.param)
     small = quick(recipe)
     with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +45,7 @@ def done(
 
 
 def opened(results: Results) -> tuple[dict[str, Results], dict[str, str]]:
-    """The results of the steps, and why others were not done."""
+    """The results of the executed steps, and the reasons why other steps were not executed."""
     assert results.path is not None
     rows = list(results["steps"])
     steps = {row["step"]: Results.open(results.path / row["step"]) for row in rows if row["signature"]}
@@ -53,14 +53,14 @@ def opened(results: Results) -> tuple[dict[str, Results], dict[str, str]]:
 
 
 def is_found(claim: Claim, outcome: Outcome) -> bool:
-    """Whether our number of a claim is where the recipe says, or rightly not there."""
+    """Whether our number is at the place that the claim names, or may be missing there."""
     empty = "has no value" in outcome.why or "no layer has a value" in outcome.why or "all values are equal" in outcome.why
-    empty |= outcome.why.startswith("there is no number for")  # of what is to be put in order
+    empty |= outcome.why.startswith("there is no number for")  # for the items of an order
     return outcome.ours is not None or empty or (outcome.why.startswith("there is no ") and claim.may_lack)
 
 
 def stand_in(claim: Claim, recipe: Recipe, steps: Mapping[str, Results]) -> Claim:
-    """The claim about a step that was done by the same verb, for steps whose data there is none of here."""
+    """The claim, moved to an executed step with the same verb if there are no data for its step here."""
     done_by = {recipe.step(name).verb: name for name in steps}
 
     def moved(where: dict[str, object]) -> dict[str, object]:
@@ -77,21 +77,21 @@ def test_there_are_six_recipes() -> None:
     assert recipe_names() == NAMES
 
 
-def test_every_claim_finds_its_number(done: tuple[Recipe, Results]) -> None:
-    recipe, results = done
+def test_every_claim_finds_its_number_in_the_results(replicated: tuple[Recipe, Results]) -> None:
+    recipe, results = replicated
     steps, reasons = opened(results)
     assert len(results["claims"]) == len(recipe.claims)
     for claim in recipe.claims:
         needed = {place.step for place in claim.places}
-        asked = claim if needed <= set(steps) else stand_in(claim, recipe, steps)
-        outcome = judge(asked.model_copy(update={"comparable_if": {}}), steps, {})
-        assert is_found(asked, outcome), (claim.id, outcome.why)
+        adapted = claim if needed <= set(steps) else stand_in(claim, recipe, steps)
+        outcome = judge(adapted.model_copy(update={"comparable_if": {}}), steps, {})
+        assert is_found(adapted, outcome), (claim.id, outcome.why)
     for name in reasons:
         assert recipe.step(name).default == "none", (name, reasons[name])
 
 
-def test_a_wrong_column_is_found_out(done: tuple[Recipe, Results]) -> None:
-    recipe, results = done
+def test_a_claim_with_a_wrong_column_or_table_cannot_be_compared(replicated: tuple[Recipe, Results]) -> None:
+    recipe, results = replicated
     steps, _ = opened(results)
     claim = next(claim for claim in recipe.claims if claim.where is not None and claim.where.step in steps)
     assert claim.where is not None
@@ -103,12 +103,12 @@ def test_a_wrong_column_is_found_out(done: tuple[Recipe, Results]) -> None:
         assert outcome.verdict == "cannot be compared"
 
 
-def test_every_claim_is_on_the_page(done: tuple[Recipe, Results]) -> None:
+def test_every_claim_and_step_is_on_the_page(replicated: tuple[Recipe, Results]) -> None:
     from html import escape
 
     from headscope.report import page
 
-    recipe, results = done
+    recipe, results = replicated
     text = page(results)
     for claim in recipe.claims:
         assert f'id="claim-{claim.id}"' in text
@@ -120,24 +120,24 @@ def test_every_claim_is_on_the_page(done: tuple[Recipe, Results]) -> None:
     assert not re.search(r'(?:src|href)="https?:', text)
 
 
-def test_every_row_says_what_n_counts(done: tuple[Recipe, Results]) -> None:
-    _, results = done
+def test_every_row_with_n_states_what_n_counts(replicated: tuple[Recipe, Results]) -> None:
+    _, results = replicated
     for row in results["claims"]:
         assert bool(row["n_counts"]) == (row["n"] is not None), row["id"]
 
 
-def test_documents_stand_beside_every_interval(done: tuple[Recipe, Results]) -> None:
-    """Runs and studies of every kind: whoever sees an interval sees what it rests on. Those of a mix of layers are
-    over seeds.
+def test_every_table_with_intervals_has_a_column_of_documents(replicated: tuple[Recipe, Results]) -> None:
+    """A table with intervals also has the number of documents. The exception is edge_mix, whose intervals are over
+    seeds.
     """
-    for name, step in opened(done[1])[0].items():
+    for name, step in opened(replicated[1])[0].items():
         for table in step:
             if "low" in step[table].columns and table != "edge_mix":
                 assert "documents" in step[table].columns, (name, table)
 
 
-def test_replications_are_compared_and_have_pages_of_their_own(done: tuple[Recipe, Results]) -> None:
-    _, results = done
+def test_replications_are_compared_but_need_a_separate_page(replicated: tuple[Recipe, Results]) -> None:
+    _, results = replicated
     values = {row["id"]: row["value"] for row in results["claims"] if row["value"] is not None and not math.isnan(row["value"])}
     if values:
         compared = compare_studies([results, results]).differences["claims"]
@@ -147,8 +147,8 @@ def test_replications_are_compared_and_have_pages_of_their_own(done: tuple[Recip
         page(results, [results])
 
 
-def test_every_row_says_what_differs(done: tuple[Recipe, Results]) -> None:
-    _, results = done
+def test_every_row_states_what_differs_or_why_it_was_not_done(replicated: tuple[Recipe, Results]) -> None:
+    _, results = replicated
     for row in results["claims"]:
         if row["verdict"] != NOT_DONE:
             assert "model: small" in row["differs"]
@@ -157,7 +157,7 @@ def test_every_row_says_what_differs(done: tuple[Recipe, Results]) -> None:
             assert row["why"].startswith("it needs a corpus")
 
 
-# --- published numbers, written down a second time ---
+# --- published numbers, entered a second time ---
 
 NOTEBOOK = """prep 3760 66.7 | −1 61.8 | 6-3; pobj 3720 76.3 | −2 34.6 | 8-5 h→d; det 3337 94.3 | +1 51.7 | 7-10; nn 3192 70.4 | +1 70.2 | 3-9; nsubj 2804 58.5 | +1 45.5 | 7-1;
 amod 2505 75.6 | +1 68.3 | 3-9; dobj 1591 86.8 | −2 40.0 | 7-9; advmod 1241 48.8 | +1 40.2 | 6-5; aux 1237 81.1 | +1 71.5 | 3-9; num 1091 67.4 | +1 56.4 | 7-10; cc 995 47.8 | −1 41.2 | 6-4; conj 995 53.3 | −2 26.8 | 6-0;
@@ -171,13 +171,13 @@ def published(name: str) -> dict[str, Claim]:
     return {claim.id: claim for claim in read_recipe(name)[0].claims}
 
 
-def test_table_1_of_clark() -> None:
+def test_claims_of_clark_have_the_numbers_of_table_1_and_of_the_notebook() -> None:
     claims = published("clark2019")
     rows = re.findall(r"(\w+) (\d+) ([\d.]+) \| \S+ ([\d.]+) \| (\d+)-(\d+)", NOTEBOOK)
     assert len(rows) == 32
     for relation, n, accuracy, offset, layer, head in rows:
         claim = claims[f"table1-{relation}" if relation in PRINTED else f"notebook-{relation}"]
-        expected = (82.5, 40.5) if relation == "auxpass" else (float(accuracy), float(offset))  # misprinted, which the remark says
+        expected = (82.5, 40.5) if relation == "auxpass" else (float(accuracy), float(offset))  # a misprint, as the remark states
         assert (claim.published, claim.baseline) == expected, relation
         error = math.sqrt(sum(share * (100 - share) for share in expected) / int(n))
         assert claim.published_error == pytest.approx(error, abs=0.0051), relation
@@ -188,7 +188,7 @@ def test_table_1_of_clark() -> None:
     assert sum(claim.startswith(("table1-", "notebook-")) for claim in claims) == 33
 
 
-def test_the_other_numbers_of_clark() -> None:
+def test_claims_of_clark_have_the_other_published_numbers() -> None:
     claims = published("clark2019")
     curves = """to_sep .02 .05 .07 .21 .49 .55 .53 .57 .58 .48 .07 .07; to_punct .05 .11 .09 .08 .05 .04 .04 .05 .05 .07 .50 .57;
     sep_to_sep .15 .13 .11 .50 .88 .90 .89 .90 .88 .37 .07 .10; other_to_sep .03 .05 .08 .20 .48 .54 .52 .56 .57 .47 .07 .07;
@@ -210,7 +210,7 @@ def test_the_other_numbers_of_clark() -> None:
     assert (claims["sep-middle"].threshold, claims["sep-to-sep"].threshold) == (0.5, 0.9)
 
 
-def test_the_numbers_of_westera() -> None:
+def test_claims_of_westera_have_the_published_numbers() -> None:
     claims = published("westera")
     rows = """coreference-A 23.38; coreference-G 19.01; coreference-G* 13.46; coreference-whole-A 23.38; coreference-whole-G 19.01;
     open-A 5.19; open-G 10.40; open-G* 42.58; open-first-layer-A 37.64; open-first-layer-G 41.13; open-first-layer-G* 40.60; agreement .37;
@@ -234,7 +234,7 @@ def test_the_numbers_of_westera() -> None:
     assert {name for name in claims if not name.startswith("pos-")} == known
 
 
-def test_the_numbers_of_tenney() -> None:
+def test_claims_of_tenney_have_the_published_numbers() -> None:
     claims = published("tenney2019")
     base = """pos 88.3952 96.4782 1.76 1.72; constituents 75.1997 87.2441 2.38 1.26; deps 85.1990 95.2172 2.52 1.18;
     entities 89.8686 96.0298 2.42 1.42; srl 79.4559 91.0886 2.59 1.21; coref 80.0073 90.1648 3.62 0.63; spr 77.8073 83.5242 4.29 0.45;
@@ -256,7 +256,7 @@ def test_the_numbers_of_tenney() -> None:
 
 
 def test_the_expected_layers_of_tenney_follow_from_the_scores() -> None:
-    """From the notebook's scores of all layers: for those whose claims could be worked out from them."""
+    """They are computed from the notebook's scores of all layers, for the tasks for which this is possible."""
     scores = {
         "pos": "88.3952 93.4826 94.9644 95.4243 95.9719 96.4355 96.3890 96.4161 96.5560 96.4781 96.5859 96.4020 96.4782",
         "coref": "80.0073 82.5248 84.2960 85.1926 86.9400 87.5822 88.2827 88.8928 90.2742 90.3805 90.5657 90.2825 90.1648",
@@ -273,7 +273,7 @@ def test_the_expected_layers_of_tenney_follow_from_the_scores() -> None:
         assert claims[f"k-{task}"].published == pytest.approx(bits, abs=0.005)
 
 
-def test_the_numbers_of_michel() -> None:
+def test_claims_of_michel_have_the_published_numbers() -> None:
     claims = published("michel2019")
     bert = "−.01 .10 −.14 −.53 −.29 −.52 .05 −.72 −.96 .07 −.19 −.12".replace("−", "-").split()
     assert [claims[f"one-head-layer{layer}"].published for layer in range(1, 13)] == list(map(float, bert))
@@ -291,14 +291,14 @@ def test_the_numbers_of_michel() -> None:
     assert claims["heads-spared"].published == pytest.approx(88 / 96, abs=5e-5)
 
 
-def test_the_numbers_of_hewitt() -> None:
+def test_claims_of_hewitt_have_the_published_numbers() -> None:
     claims = published("hewitt2019")
     rows = """layer7 79.8/.85/88.0/.87; layer8 79.8/.85/88.0/.87; projection 59.8/.73/64.4/.75; decay 51.7/.61/54.3/.56;
     linear 48.9/.58/2.9/.27; embeddings 26.8/.44/54.3/.56"""
     for name, values in map(str.split, rows.split(";")):
         found = [claims[f"{name}-{metric}"] for metric in ("uuas", "dspr", "root", "nspr")]
         assert [claim.published for claim in found] == list(map(float, values.split("/"))), name
-        assert {claim.source for claim in found} == {"recalled"}  # not verified, and said so
+        assert {claim.source for claim in found} == {"recalled"}  # not verified, and marked as such
     uuas = (26.6, 38.9, 50.9, 65.9, 74.2, 78.0, 79.5, 79.9, 79.7, 79.7)
     dspr = (0.55, 0.63, 0.71, 0.77, 0.81, 0.83, 0.84, 0.85, 0.85, 0.85)
     for rank, edges, distances in zip((2**k for k in range(10)), uuas, dspr, strict=True):
@@ -307,11 +307,11 @@ def test_the_numbers_of_hewitt() -> None:
     assert [item.published for item in claims["order"].items] == [48.9, 51.7, 59.8, 79.8]
 
 
-def test_the_numbers_of_stefanik() -> None:
+def test_claims_of_stefanik_have_the_published_numbers() -> None:
     claims = published("stefanik")
     entropies = "20.47 23.30 1894.3 2083.5 2455.2 2899.6 3407.2 3707.7 4063.9 4535.8"
     assert claims["entropies"].published == tuple(map(float, entropies.split()))
     single = {"f1-tagger": 0.36, "f1-pruned": 0.37}
     assert {name: claims[name].published for name in single} == single
     assert "0.42" in claims["f1-tagger"].remark
-    assert not any(name.startswith("f1-") for name in claims if name not in single), "F1 of words beside an F1 counted otherwise"
+    assert not any(name.startswith("f1-") for name in claims if name not in single), "the published F1 is counted differently"

@@ -1,4 +1,4 @@
-"""Replications as folders and as words: what is said of numbers, gone on with, refused, and told to whom."""
+"""Replications and their folders (interrupted, resumed, refused, overwritten), missing data, and invalid recipes."""
 
 from __future__ import annotations
 
@@ -81,68 +81,68 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
-def done(recipe: Path, out: Path, material: tuple[str, str], **how: Any) -> Results:
+def run_recipe(recipe: Path, out: Path, material: tuple[str, str], **how: Any) -> Results:
     return replicate(recipe, out, model=material[0], corpora={"": [material[1]]}, device="cpu", **how)
 
 
 # --- folders ---
 
 
-def test_what_was_interrupted_goes_on_to_the_same(
+def test_an_interrupted_replication_resumes_to_identical_claims(
     recipe: Path, material: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = done(recipe, tmp_path / "whole", material)
-    once = steps.do
+    whole = run_recipe(recipe, tmp_path / "whole", material)
+    original = steps.do
     seen: list[str] = []
 
     def until_the_second(context: Any, step: Any, *rest: Any) -> Any:
         seen.append(step.name)
         if step.name == "second":
             raise KeyboardInterrupt
-        return once(context, step, *rest)
+        return original(context, step, *rest)
 
     monkeypatch.setattr(studying, "do", until_the_second)
     with pytest.raises(KeyboardInterrupt):
-        done(recipe, tmp_path / "again", material)
+        run_recipe(recipe, tmp_path / "again", material)
     assert seen == ["first", "second"]
-    monkeypatch.setattr(studying, "do", once)
+    monkeypatch.setattr(studying, "do", original)
     first = (tmp_path / "again" / "first" / "run.json").stat().st_mtime_ns
     with pytest.raises(RunError, match="already holds a replication"):
-        done(recipe, tmp_path / "again", material)
+        run_recipe(recipe, tmp_path / "again", material)
     with pytest.raises(RunError, match="not finished"):
         Results.open(tmp_path / "again")
-    went_on = done(recipe, tmp_path / "again", material, resume=True)
-    assert (tmp_path / "again" / "first" / "run.json").stat().st_mtime_ns == first  # opened, not done again
-    assert went_on["claims"].to_parquet() == whole["claims"].to_parquet()
-    again = done(recipe, tmp_path / "again", material, resume=True)
+    resumed = run_recipe(recipe, tmp_path / "again", material, resume=True)
+    assert (tmp_path / "again" / "first" / "run.json").stat().st_mtime_ns == first  # opened, not executed again
+    assert resumed["claims"].to_parquet() == whole["claims"].to_parquet()
+    again = run_recipe(recipe, tmp_path / "again", material, resume=True)
     assert again["claims"].to_text("json") == whole["claims"].to_text("json")
 
 
-def test_folders_are_refused(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+def test_other_folders_are_refused_and_other_files_are_kept(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "novel.txt").write_text("Chapter 1")
     with pytest.raises(RunError, match=r"not empty and not a run folder \(it contains novel.txt\)"):
-        done(recipe, tmp_path / "mine", material)
+        run_recipe(recipe, tmp_path / "mine", material)
     hs.run(material[0], material[1], ["positions"], tmp_path / "run", limit=2, replicates=0, device="cpu")
     with pytest.raises(RunError, match="holds a run or another study"):
-        done(recipe, tmp_path / "run", material, overwrite=True)
-    done(recipe, tmp_path / "ours", material)
+        run_recipe(recipe, tmp_path / "run", material, overwrite=True)
+    run_recipe(recipe, tmp_path / "ours", material)
     recipe.write_text(TWO_STEPS.replace("limit = 12", "limit = 11"))
     with pytest.raises(RunError, match="started with other settings"):
-        done(recipe, tmp_path / "ours", material, resume=True)
+        run_recipe(recipe, tmp_path / "ours", material, resume=True)
     mine = tmp_path / "ours" / "first" / "tables" / "mine.parquet"
     mine.write_text("mine")
-    assert done(recipe, tmp_path / "ours", material, overwrite=True)["steps"]["texts"][1] == 11
+    assert run_recipe(recipe, tmp_path / "ours", material, overwrite=True)["steps"]["texts"][1] == 11
     assert mine.read_text() == "mine"
     (tmp_path / "ours" / "second").rename(tmp_path / "elsewhere")
     (tmp_path / "ours" / "second").symlink_to(tmp_path / "elsewhere")
     before = sorted(path.name for path in (tmp_path / "elsewhere").rglob("*"))
     with pytest.raises(RunError, match=r"ours/second is a symbolic link"):
-        done(recipe, tmp_path / "ours", material, overwrite=True)
+        run_recipe(recipe, tmp_path / "ours", material, overwrite=True)
     assert sorted(path.name for path in (tmp_path / "elsewhere").rglob("*")) == before
 
 
-def test_a_trained_model_that_is_to_be_replaced_cannot_be_loaded_and_nothing_beside_it_is_lost(recipe: Path, tmp_path: Path) -> None:
+def test_a_cleared_step_has_no_loadable_model_and_keeps_other_files(recipe: Path, tmp_path: Path) -> None:
     folder = tmp_path / "first"
     folder.mkdir()
     for name in ("config.json", "training.json", "mine.txt"):
@@ -152,25 +152,25 @@ def test_a_trained_model_that_is_to_be_replaced_cannot_be_loaded_and_nothing_bes
     assert not is_whole(folder)
 
 
-def test_nothing_of_what_is_replaced_is_left(
+def test_overwriting_leaves_no_old_step_after_an_interruption(
     recipe: Path, material: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Replaced by other settings, interrupted, and gone on with: the second step is of the new settings."""
-    done(recipe, tmp_path / "out", material)
+    """A replication is overwritten with other settings, interrupted and resumed. Step 2 has the new settings."""
+    run_recipe(recipe, tmp_path / "out", material)
     recipe.write_text(TWO_STEPS.replace("limit = 12", "limit = 5"))
-    once = steps.do
+    original = steps.do
 
     def never(*_: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(studying, "do", never)
     with pytest.raises(KeyboardInterrupt):
-        done(recipe, tmp_path / "out", material, overwrite=True)
-    monkeypatch.setattr(studying, "do", once)
-    assert done(recipe, tmp_path / "out", material, resume=True)["steps"]["texts"] == [18, 5]
+        run_recipe(recipe, tmp_path / "out", material, overwrite=True)
+    monkeypatch.setattr(studying, "do", original)
+    assert run_recipe(recipe, tmp_path / "out", material, resume=True)["steps"]["texts"] == [18, 5]
 
 
-def test_a_step_that_lacks_annotation_ends_nothing(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+def test_a_step_without_its_annotation_is_skipped_and_reported(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
     plain = tmp_path / "plain.txt"
     plain.write_text("The cat sat on the mat.\nThe dog ran home.\n")
     results = replicate(recipe, tmp_path / "out", model=material[0], corpora={"": [str(plain)]}, device="cpu")
@@ -182,33 +182,35 @@ def test_a_step_that_lacks_annotation_ends_nothing(recipe: Path, material: tuple
     assert any(note.startswith("Second: not done: relations needs trees") for note in results.manifest["notes"])
 
 
-def test_a_missing_file_ends_all_of_it_at_once(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+def test_a_missing_corpus_is_refused_before_anything_is_written(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
     with pytest.raises(HeadscopeError, match="nowhere"):
         replicate(recipe, tmp_path / "out", model=material[0], corpora={"treebank": ["nowhere.conllu"]}, device="cpu")
     assert not (tmp_path / "out").exists()
 
 
-def test_rows_say_what_differs(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
-    results = done(recipe, tmp_path / "out", material)
+def test_rows_state_how_model_data_and_settings_differ(recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+    results = run_recipe(recipe, tmp_path / "out", material)
     first, second = results["claims"]["differs"]
     assert first == "model: small, not bert-base; data: slice.conllu (18 texts), not Wikipedia; unit: sentence, not segment"
     assert (
         second == "data: slice.conllu (12 texts), not PTB; shortened: texts 12 (--full removes the limits)"
-    )  # the model is theirs, by its name
-    full = done(recipe, tmp_path / "full", material, full=True)
+    )  # the model has the same name as theirs
+    full = run_recipe(recipe, tmp_path / "full", material, full=True)
     assert full["claims"]["differs"][1] == "data: slice.conllu (18 texts), not PTB"
 
 
-def test_the_command_and_python(recipe: Path, material: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_and_python_give_the_same_claims(
+    recipe: Path, material: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    told = CliRunner().invoke(app, ["replicate", str(recipe), "--model", material[0], "--corpus", f"text={material[1]}", "--device", "cpu"])
-    assert told.exit_code == 0, told.output
+    run = CliRunner().invoke(app, ["replicate", str(recipe), "--model", material[0], "--corpus", f"text={material[1]}", "--device", "cpu"])
+    assert run.exit_code == 0, run.output
     folder = Path("runs") / "two-small-slice"
     assert (folder / "report.html").is_file()
-    assert "One head at least" in told.output
-    assert "step 2 of 2: Second" in told.output
-    assert "what differs" in told.output
-    assert "sampler" in told.output  # which stands in for the treebank that nobody named
+    assert "One head at least" in run.output
+    assert "step 2 of 2: Second" in run.output
+    assert "what differs" in run.output
+    assert "sampler" in run.output  # the default for the treebank, which is not named
     shown = CliRunner().invoke(app, ["show", str(folder)])
     assert "Better than an offset" in shown.output
     study = hs.open_study(folder)
@@ -222,10 +224,10 @@ def test_the_command_and_python(recipe: Path, material: tuple[str, str], tmp_pat
     assert study.report(tmp_path / "page.html").read_text(encoding="utf-8").count('id="claim-') == 2
 
 
-# --- recipes of one's own ---
+# --- user-defined recipes ---
 
 
-def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corpora_are_assigned_to_roles_and_folders_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a=b.conllu").touch()
     assert corpora_by_role(["treebank=x.conllu", "y.txt", "treebank=z.conllu", "a=b.conllu"]) == {
@@ -233,7 +235,7 @@ def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "": ["y.txt", "a=b.conllu"],
     }
     recipe = read_recipe("michel2019")[0]
-    assert by_role(recipe, {"": ["a"], "pairs": ["b"]}) == {"labelled": ("a",), "pairs": ("b",)}  # other data must be named as such
+    assert by_role(recipe, {"": ["a"], "pairs": ["b"]}) == {"labelled": ("a",), "pairs": ("b",)}  # the role labelled-other must be named
     with pytest.raises(RunError, match=r"no role 'treebnk'.*Roles are labelled"):
         by_role(recipe, {"treebnk": ["a"]})
     assert usual_folder("x/my.toml", "./models/sst2", {"": ["d/en.conllu.xz"]}) == Path("runs/my-sst2-en")
@@ -264,23 +266,25 @@ def test_roles_and_folders_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (('"clark2"', '"clark7"'), r"step first of Two steps: figure 'clark7' is unknown"),
     ],
 )
-def test_bad_recipes_are_told(change: tuple[str, str], said: str, recipe: Path, material: tuple[str, str], tmp_path: Path) -> None:
+def test_invalid_recipes_are_refused_and_nothing_is_written(
+    change: tuple[str, str], said: str, recipe: Path, material: tuple[str, str], tmp_path: Path
+) -> None:
     text = TWO_STEPS.replace(*change, 1)
     assert text != TWO_STEPS
     recipe.write_text(text, encoding="utf-8")
     with pytest.raises(HeadscopeError, match=said):
-        done(recipe, tmp_path / "out", material)
+        run_recipe(recipe, tmp_path / "out", material)
     assert not (tmp_path / "out").exists()
 
 
-def test_names_of_recipes_are_told() -> None:
+def test_unknown_recipes_are_refused_with_the_known_names() -> None:
     with pytest.raises(RunError, match=r"no recipe 'clark'.*clark2019, hewitt2019"):
         read_recipe("clark")
     with pytest.raises(RunError, match="there is no such file"):
         read_recipe("nowhere.toml")
 
 
-def test_cases_are_filled_in() -> None:
+def test_each_case_of_a_claim_becomes_a_claim() -> None:
     base: dict[str, Any] = {
         "id": "a-{x}",
         "place": "p",

@@ -1,4 +1,4 @@
-"""Verdicts, by hand: what our numbers say of a claim, and where they say nothing."""
+"""Verdicts on claims, compared with verdicts worked out by hand."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ LAYERS = {
         (claim("sign", {"rows": {"layer": 2}, "p": "p"}, published=-9.0), "unclear"),
         (claim("sign", {"rows": {"layer": 4}, "p": "p"}, published=-9.0), "differs"),
         (claim("sign", {"rows": {"layer": 2}}, published=4.0, baseline=4.0), "cannot be compared"),
-        (claim("sign", {"rows": {"layer": 2}}, published=0.95, published_error=1), "cannot be compared"),  # a null has no direction
+        (claim("sign", {"rows": {"layer": 2}}, published=0.95, published_error=1), "cannot be compared"),  # not significant: no direction
         (claim("sign", {"rows": {"layer": 2}}, published=-1.97, published_error=1), "differs"),
         (claim("sign", {"rows": {"layer": 2}, "interval": None}, published=9.0), "not tested"),
-        (claim("sign", {"rows": {"layer": 4}, "interval": None, "p": "p"}, published=-9.0), "differs"),  # p .01 alone
+        (claim("sign", {"rows": {"layer": 4}, "interval": None, "p": "p"}, published=-9.0), "differs"),  # p of .01 alone decides
         (claim("above", {"rows": {"layer": 4}, "interval": None}, threshold=3), "not tested"),
         (claim("above", {"rows": {"layer": 4}}, threshold=3), "same direction"),
         (claim("above", {"rows": {"layer": 4}}, threshold=7), "differs"),
         (claim("above", {"rows": {"layer": 4}}, threshold=4.5), "unclear"),
         (claim("below", {"rows": {"layer": 1}}, threshold=2), "same direction"),
         (claim("above", {"take": "count", "more_than": 4.0, "interval": None}, threshold=0), "not tested"),
-        (claim("above", {"take": "count", "more_than": 3.0}, threshold=0), "same direction"),  # one head surely: its 4 becomes 3.7
+        (claim("above", {"take": "count", "more_than": 3.0}, threshold=0), "same direction"),  # one head: its lower bound of 4 becomes 3.7
         (claim("above", {"take": "count", "more_than": 3.9}, threshold=0), "unclear"),
-        (claim("above", {"take": "count", "more_than": 9.0}, threshold=0), "differs"),  # at most 7, which becomes 8.1
+        (claim("above", {"take": "count", "more_than": 9.0}, threshold=0), "differs"),  # the highest upper bound, 7, becomes 8.1
         (claim("above", {"take": "count", "more_than": 8.0}, threshold=0), "unclear"),
-        (claim("above", {"depth": (3, 4, 4), "take": "least"}, threshold=0), "unclear"),  # of layers 3 and 4 the third
-        (claim("above", {"depth": (7, 12, 12), "take": "most"}, threshold=0), "same direction"),  # the upper half
-        (claim("curve", published=(1.0, 2.0, 3.0, 4.0)), "not tested"),  # layers are not independent, whatever they say
+        (claim("above", {"depth": (3, 4, 4), "take": "least"}, threshold=0), "unclear"),  # layers 3 and 4: the least value is in layer 3
+        (claim("above", {"depth": (7, 12, 12), "take": "most"}, threshold=0), "same direction"),  # the upper half: layers 3 and 4
+        (claim("curve", published=(1.0, 2.0, 3.0, 4.0)), "not tested"),  # layers are not independent observations
         (claim("curve", published=(4.0, 3.0, 2.0, 1.0)), "not tested"),
         (claim("within", {"rows": {"layer": 1}}, published=1.2, about="data"), "property of the data"),
         (claim("within", {"rows": {"layer": 1}}, published=1.6, about="data"), "property of the data"),
@@ -75,10 +75,10 @@ LAYERS = {
         (claim("within", {"rows": {"layer": 1}}, published=1.2, comparable_if={"score": "accuracy"}), "cannot be compared"),
         (claim("within", {"rows": {"layer": 1}}, published=1.2, comparable_if={"score": "loss"}), "in our interval"),
         (claim("within", {"rows": {"layer": 9}}, published=1.2), "cannot be compared"),
-        (claim("within", published=1.2), "cannot be compared"),  # four rows fit
+        (claim("within", published=1.2), "cannot be compared"),  # four rows match
     ],
 )
-def test_verdicts(asked: Claim, verdict: str) -> None:
+def test_every_kind_of_claim_gets_its_verdict(asked: Claim, verdict: str) -> None:
     assert judge(asked, {"s": results_of(t=LAYERS)}, {}).verdict == verdict
     assert judge(asked, {}, {"s": "no trees"}).verdict == "not done"
 
@@ -105,20 +105,20 @@ def ordered(*items: dict[str, Any]) -> Claim:
     return Claim.model_validate({"id": "c", "place": "p", "says": "x", "expect": "order", "items": items})
 
 
-def test_orders() -> None:
+def test_orders_are_judged_by_the_differences_of_pairs() -> None:
     seen = {"s": results_of(t=LAYERS)}
-    good = judge(ordered(item("a", 1, 1), item("b", 2, 4)), seen, {})  # 4 more, sure to 1.1
+    good = judge(ordered(item("a", 1, 1), item("b", 2, 4)), seen, {})  # the difference is 4 ± 1.1
     assert (good.verdict, good.told, good.why) == ("same order", "a 1 < b 5", "")
-    bad = judge(ordered(item("a", 1, 1), item("b", 5, 2), item("c", 3, 4)), seen, {})  # c is 3 more than b, sure to 1.1 times 1.22
+    bad = judge(ordered(item("a", 1, 1), item("b", 5, 2), item("c", 3, 4)), seen, {})  # c minus b is 3 ± 1.1 times 1.22
     assert bad.verdict == "differs"
     assert bad.ours is not None
-    assert bad.ours.value == pytest.approx(1 / 3)  # two pairs of three as published
+    assert bad.ours.value == pytest.approx(1 / 3)  # two pairs of three are as published: (2 - 1) / 3
     assert judge(ordered(item("a", 2, 2), item("b", 1, 3)), seen, {}).verdict == "unclear"
-    assert judge(ordered(item("a", 1, 2), item("b", 2, 3)), seen, {}).verdict == "unclear"  # agreement needs as much as contradiction
+    assert judge(ordered(item("a", 1, 2), item("b", 2, 3)), seen, {}).verdict == "unclear"  # agreement must be significant, too
     without = item("c", 3, 4, interval=None)
     untested = judge(ordered(item("a", 1, 1), item("b", 2, 2), without), seen, {})
     assert (untested.verdict, untested.why) == ("not tested", "there is no interval for c")
-    assert judge(ordered(item("a", 5, 4), item("b", 6, 1), without), seen, {}).verdict == "differs"  # a and b alone show that
+    assert judge(ordered(item("a", 5, 4), item("b", 6, 1), without), seen, {}).verdict == "differs"  # a and b alone contradict the order
     some = judge(ordered(item("a", 1, 1), item("b", 2, 4), item("c", 3, 9)), seen, {})
     assert (some.verdict, some.why) == ("same order", "without c")
     partly = ordered(item("a", 1, 1), item("b", 2, 4), {**item("c", 3, 4), "where": {"step": "o", "table": "t", "column": "value"}})
@@ -127,23 +127,23 @@ def test_orders() -> None:
 
 
 @pytest.mark.parametrize("values", [(0.500, 0.501), (0.501, 0.500)])
-def test_wide_intervals_give_no_order_either_way(values: tuple[float, float]) -> None:
+def test_orders_with_wide_intervals_are_unclear_in_both_directions(values: tuple[float, float]) -> None:
     table = {"layer": [1, 2], "value": list(values), "low": [0.1, 0.1], "high": [0.9, 0.9], "n": [9, 9]}
     outcome = judge(ordered(item("a", 1, 1), item("b", 2, 2)), {"s": results_of(t=table)}, {})
     assert (outcome.verdict, outcome.why) == ("unclear", "the order of 1 of 1 pairs is not significant")
 
 
-def test_intervals_of_differences_and_of_the_best_of_several() -> None:
+def test_intervals_of_differences_and_of_the_best_of_several_by_hand() -> None:
     assert difference(1.0, (0.7, 1.5), 3.0, (2.6, 4.0)) == pytest.approx((2 - (0.4**2 + 0.5**2) ** 0.5, 2 + (1.0**2 + 0.3**2) ** 0.5))
     assert widened(1.0, (0.0, 3.0)) == (0.0, 3.0)
     factor = ndtri(1 - 0.025 / 144) / ndtri(0.975)
     assert widened(1.0, (0.0, 3.0), 144) == pytest.approx((1 - factor, 1 + 2 * factor))
     few = stdtrit(3, 1 - 0.025 / 144) / stdtrit(3, 0.975)
     assert widened(1.0, (0.0, 3.0), 144, documents=4) == pytest.approx((1 - few, 1 + 2 * few))
-    assert widened(1.0, (2.0, 3.0), 144)[0] == 2.0  # a bound beyond the value comes no nearer to it
+    assert widened(1.0, (2.0, 3.0), 144)[0] == 2.0  # a lower bound above the value is not changed
 
 
-def test_the_best_of_many_heads_needs_more_than_one_head_does() -> None:
+def test_the_best_of_many_heads_needs_a_larger_effect_than_a_single_head() -> None:
     heads = {"label": ["det"] * 144 + ["obj"], "value": [0.5] * 145}
     table = {"label": ["det"], "value": [0.5], "low": [0.41], "high": [0.59], "up": [0.01], "down": [0.19], "base": [0.4], "n": [10]}
     where: dict[str, Any] = {"surely": ("up", "down"), "baseline": "base"}
@@ -152,12 +152,12 @@ def test_the_best_of_many_heads_needs_more_than_one_head_does() -> None:
     assert judge(claim("sign", {**where, "chosen_from": "heads"}, published=65.0, baseline=60.0), done, {}).verdict == "unclear"
 
 
-def test_layers_that_are_pooled_are_not_observations() -> None:
+def test_pooled_layers_are_not_counted_as_independent_observations() -> None:
     table = {"preset": ["reference", "recommended"], "t": [7.95, 1.91], "low": [0.1, 0.1], "high": [0.3, 0.3], "p": [1e-9, 0.07]}
     table |= {"n": [300, 25], "documents": [9, 9]}
     where = {"column": "t", "rows": {"preset": "reference"}, "interval": None, "surely": ("low", "high"), "p": "p", "n_counts": "pairs"}
     done = {"s": results_of(t=table)}
-    assert judge(claim("sign", where, published=23.38), done, {}).verdict == "same direction"  # as if 300 pairs had been seen
+    assert judge(claim("sign", where, published=23.38), done, {}).verdict == "same direction"  # as if the 300 pairs were independent
     asked = claim("sign", {**where, "test_rows": {"preset": "recommended"}}, published=23.38)
     outcome = judge(asked, done, {})
     assert (outcome.verdict, outcome.why) == ("unclear", "p 0.07")
@@ -165,18 +165,18 @@ def test_layers_that_are_pooled_are_not_observations() -> None:
     assert (cells["n"], cells["n_counts"], cells["ours"]) == (25, "pairs", "7.95 (t 1.91 of 25 pairs)")
 
 
-def test_one_document_gives_no_verdict() -> None:
+def test_a_claim_about_one_document_is_not_tested() -> None:
     table = {"t": [3.1], "low": [None], "high": [None], "p": [0.03], "n": [3], "documents": [1]}
     asked = claim("sign", {"column": "t", "interval": None, "surely": ("low", "high"), "p": "p"}, published=23.38)
     outcome = judge(asked, {"s": results_of(t=table)}, {})
     assert (outcome.verdict, outcome.why) == ("not tested", "there is no interval: 1 document: intervals and p values need 6 or more")
 
 
-def test_correlations_over_heads() -> None:
+def test_correlations_over_heads_are_tested_within_layers() -> None:
     heads = {"kind": ["encoder"] * 8, "layer": [1] * 4 + [2] * 4, "head": [1, 2, 3, 4] * 2, "n": [5] * 8}
     one = {**heads, "value": [1.0, 2.0, 3.0, 4.0, 11.0, 12.0, 13.0, 14.0]}
     like = {**heads, "value": [1.1, 2.1, 3.0, 4.2, 1.0, 2.0, 3.1, 4.0]}
-    layered = {**heads, "value": [1.0, 1.1, 1.0, 1.1, 9.0, 9.1, 9.0, 9.1]}  # what is alike is the layers
+    layered = {**heads, "value": [1.0, 1.1, 1.0, 1.1, 9.0, 9.1, 9.0, 9.1]}  # only the layers are correlated
     asked = claim("correlation", {"interval": None}, published=0.68, other={"step": "o", "table": "t", "column": "value"})
     found = judge(asked, {"s": results_of(t=one), "o": results_of(t=like)}, {})
     assert found.verdict == "same direction"
@@ -190,13 +190,13 @@ def test_correlations_over_heads() -> None:
 
 
 def test_p_of_a_correlation_within_layers_counts_permutations() -> None:
-    """Two layers of two heads: of four arrangements two are as far from 0, so that p is near one half."""
+    """Two layers of two heads: two of four permutations are as far from 0, so that p is near one half."""
     assert within_layers([1, 2, 3, 4], [1, 2, 3, 4], [1, 1, 2, 2]) == pytest.approx(0.5, abs=0.04)
     assert np.isnan(within_layers([1, 1, 2, 2], [1, 2, 3, 4], [1, 1, 2, 2]))
 
 
-def test_equal_numbers_seldom_get_an_order() -> None:
-    """Four numbers that are equal but for chance, 300 times: 5 % of verdicts are due, for and against together."""
+def test_equal_numbers_rarely_get_a_significant_order() -> None:
+    """Four numbers that differ only by noise, 300 times: at most 5 % of the verdicts are for or against the order."""
     generator = np.random.default_rng(0)
     asked = ordered(*(item(str(layer), layer, layer) for layer in range(1, 5)))
     found = []
@@ -206,7 +206,7 @@ def test_equal_numbers_seldom_get_an_order() -> None:
     assert found.count("unclear") >= 285
 
 
-def test_claims_that_do_not_count_are_not_counted() -> None:
+def test_repeated_numbers_and_properties_of_the_data_are_not_counted() -> None:
     table = results_of(t=LAYERS)
     same = {"rows": {"layer": 2}}
     claims = [claim("sign", same, published=9.0, id="a"), claim("sign", same, published=8.0, id="b")]

@@ -1,4 +1,4 @@
-"""Fixtures that tests of runs share."""
+"""Fixtures shared by the tests of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which heads are alike, from a table of distances made by hand."""
+"""Similar heads: neighbours, redundant sets, groups and embeddings, from a hand-made table of distances."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ from helpers.labelled import labelled
 Matrix = NDArray[np.float64]
 ENCODER = HeadLayout((Site("encoder", 0, 3, 3, ""), Site("encoder", 1, 3, 3, "")))
 SIX = ["1-1", "1-2", "1-3", "2-1", "2-2", "2-3"]
-# Four heads close together, two far away that are nearly the same; 0.02 and 0.03 join three of the four, 0.01 the two.
-PLACES = np.array([0.0, 0.02, 0.05, 0.15, 0.60, 0.61])
+# Six heads on a line: four are close together, and two, far from those four, are nearly equal.
+# Gaps of 0.02 and 0.03 join three of the four; a gap of 0.01 joins the last two.
+POSITIONS = np.array([0.0, 0.02, 0.05, 0.15, 0.60, 0.61])
 
 
-def line() -> Matrix:
-    return np.asarray(np.abs(PLACES[:, None] - PLACES))
+def line_distances() -> Matrix:
+    """The matrix of distances between the positions."""
+    return np.asarray(np.abs(POSITIONS[:, None] - POSITIONS))
 
 
 def pairs_of(layout: HeadLayout, matrices: dict[Kind, Matrix], n: int = 500) -> Table:
-    """The table of pairs, in the order of np.triu_indices."""
+    """The table of distances between pairs of heads, in the order of np.triu_indices."""
     columns: dict[str, list[Any]] = {name: [] for name in ("kind", "a", "b", "value", "low", "high", "error", "n")}
     for kind, matrix in matrices.items():
         heads = [head for head in layout.ids() if head.kind == kind]
@@ -47,29 +49,29 @@ def results(layout: HeadLayout, **tables: Table) -> Results:
     return Results({"signature": "made by hand", "sites": sites, "measures": {}}, tables)
 
 
-def six(**tables: Table) -> Results:
-    return results(ENCODER, distances_pairs=pairs_of(ENCODER, {"encoder": line()}), **tables)
+def six_heads(**tables: Table) -> Results:
+    return results(ENCODER, distances_pairs=pairs_of(ENCODER, {"encoder": line_distances()}), **tables)
 
 
-def habits() -> Results:
-    """A run with distances and tokens, in which some heads look at [SEP] or at punctuation."""
+def run_with_labels() -> Results:
+    """A run with distances and tokens, in which some heads attend to [SEP] or to punctuation."""
     shown = {"to_sep": [0.9, 0.65, 0.2, 0.0, 0.0, 0.0], "to_punct": [0.7, 0.0, 0.0, 0.0, 0.55, 0.0]}
-    return labelled(ENCODER, tables={"distances_pairs": pairs_of(ENCODER, {"encoder": line()})}, tokens=shown)
+    return labelled(ENCODER, tables={"distances_pairs": pairs_of(ENCODER, {"encoder": line_distances()})}, tokens=shown)
 
 
-def test_what_a_run_knows_of_its_heads() -> None:
-    found = alike(habits())
+def test_alike_reads_heads_distances_and_labels_of_a_run() -> None:
+    found = alike(run_with_labels())
     assert found.kind == "encoder"
     assert [str(head) for head in found.heads] == SIX
-    assert_array_equal(found.distances, line())
+    assert_array_equal(found.distances, line_distances())
     assert_array_equal(np.diagonal(found.distances), 0)
     assert found.n == 500
     assert found.behaviours == (("[SEP]", "punctuation"), ("[SEP]",), (), (), ("punctuation",), ())
     assert found.labels == ("[SEP]", "[SEP]", "", "", "punctuation", "")
 
 
-def test_of_a_run() -> None:
-    """Two layers of two heads, one text of six tokens: the mean over its rows, head by head."""
+def test_distances_of_a_run_are_mean_divergences_of_rows() -> None:
+    """Two layers of two heads and one text of six tokens: each pair of heads is compared row by row."""
     maps = np.random.default_rng(0).dirichlet(np.full(6, 0.3), size=(2, 2, 6))
     found = alike(hs.measure(maps, list("abcdef"), ["distances", "positions"], replicates=0).results)
     flat = maps.reshape(4, 6, 6)
@@ -80,14 +82,14 @@ def test_of_a_run() -> None:
     assert found.n == 6
 
 
-def test_rows_in_any_order_give_the_same() -> None:
-    table = pairs_of(ENCODER, {"encoder": line()})
+def test_the_order_of_rows_in_the_table_changes_nothing() -> None:
+    table = pairs_of(ENCODER, {"encoder": line_distances()})
     mixed = Table(table.arrow.take(np.random.default_rng(0).permutation(len(table))))
-    assert_array_equal(alike(results(ENCODER, distances_pairs=mixed)).distances, line())
+    assert_array_equal(alike(results(ENCODER, distances_pairs=mixed)).distances, line_distances())
 
 
-def test_neighbours() -> None:
-    found = alike(six())
+def test_neighbours_are_sorted_by_distance_and_unknown_heads_are_refused() -> None:
+    found = alike(six_heads())
     assert [(str(head), round(distance, 9)) for head, distance in found.neighbours("1-3", 3)] == [
         ("1-2", 0.03),
         ("1-1", 0.05),
@@ -100,8 +102,8 @@ def test_neighbours() -> None:
             found.neighbours(name)
 
 
-def test_redundant_heads() -> None:
-    found = alike(six())
+def test_redundant_sets_join_heads_closer_than_epsilon() -> None:
+    found = alike(six_heads())
 
     def names(epsilon: float) -> list[list[str]]:
         return [list(map(str, heads)) for heads in found.redundant(epsilon).sets]
@@ -109,30 +111,30 @@ def test_redundant_heads() -> None:
     assert names(0.005) == []
     assert names(0.015) == [["2-2", "2-3"]]
     assert names(0.025) == [["1-1", "1-2"], ["2-2", "2-3"]]
-    # 1-1 and 1-3 are 0.05 apart, but 1-2 is between them.
+    # 1-1 and 1-3 are 0.05 apart, but 1-2 is closer than 0.04 to both.
     assert names(0.04) == [["1-1", "1-2", "1-3"], ["2-2", "2-3"]]
     assert [str(head) for head in found.redundant(0.04).heads] == ["1-1", "1-2", "1-3", "2-2", "2-3"]
     assert names(1.0) == [SIX]
     exactly = float(found.distances[0, 1])
-    assert HeadId("encoder", 0, 0) not in found.redundant(exactly).heads, "closer than epsilon, not as close"
+    assert HeadId("encoder", 0, 0) not in found.redundant(exactly).heads, "a distance equal to epsilon is not redundant"
 
 
-def test_heads_that_are_the_same_are_redundant() -> None:
-    twins = results(ENCODER, distances_pairs=pairs_of(ENCODER, {"encoder": np.zeros((6, 6))}))
-    assert alike(twins).redundant(1e-9).sets == (tuple(ENCODER.ids()),)
-    assert alike(twins).groups().number == 1
-    assert_array_equal(alike(twins).embed().points, 0)
+def test_identical_heads_are_one_redundant_set_and_one_group() -> None:
+    identical = results(ENCODER, distances_pairs=pairs_of(ENCODER, {"encoder": np.zeros((6, 6))}))
+    assert alike(identical).redundant(1e-9).sets == (tuple(ENCODER.ids()),)
+    assert alike(identical).groups().number == 1
+    assert_array_equal(alike(identical).embed().points, 0)
 
 
-def test_points_and_groups() -> None:
-    found = alike(six())
-    assert_allclose(np.asarray(cdist(found.embed().points, found.embed().points)), line(), atol=1e-6)
+def test_embedding_and_grouping_follow_the_distances() -> None:
+    found = alike(six_heads())
+    assert_allclose(np.asarray(cdist(found.embed().points, found.embed().points)), line_distances(), atol=1e-6)
     for method in ("metric", "nonmetric", "classical"):
         assert found.embed(method).stress < 1e-3
     assert found.embed(sqrt=True).stress > 0.01
     grouped = found.groups()
     assert_array_equal(grouped.groups, [0, 0, 0, 0, 1, 1])
-    assert_allclose(grouped.silhouettes, silhouette_samples(line(), grouped.groups, metric="precomputed"))
+    assert_allclose(grouped.silhouettes, silhouette_samples(line_distances(), grouped.groups, metric="precomputed"))
     assert list(grouped.scores) == [2, 3, 4, 5]
     assert list(found.groups(most=3).scores) == [2, 3]
     assert found.groups(3, "complete", sqrt=True).number == 3
@@ -143,8 +145,8 @@ def test_points_and_groups() -> None:
         found.groups(linkage="ward")  # type: ignore[arg-type]
 
 
-def test_the_table_has_a_row_a_head() -> None:
-    found = alike(habits())
+def test_the_table_has_one_row_per_head() -> None:
+    found = alike(run_with_labels())
     table = found.table()
     assert table.columns == ["kind", "layer", "head", "x", "y", "group", "silhouette", "neighbour", "distance", "label", "labels"]
     assert table.metadata == {"signature": "made by hand"}
@@ -160,7 +162,7 @@ def test_the_table_has_a_row_a_head() -> None:
     assert chosen["group"] == (found.groups(3, "single", sqrt=True).groups + 1).tolist()
 
 
-def test_heads_of_a_decoder_are_found_with_and_without_their_kind() -> None:
+def test_pairs_of_a_decoder_may_name_heads_with_or_without_their_kind() -> None:
     layout = HeadLayout((Site("decoder", 0, 3, 3, ""),))
     far = np.array([[0, 0.5, 0.6], [0.5, 0, 0.7], [0.6, 0.7, 0]])
     short = pairs_of(layout, {"decoder": far})
@@ -168,13 +170,13 @@ def test_heads_of_a_decoder_are_found_with_and_without_their_kind() -> None:
     long = Table.of(
         {**{name: short[name] for name in short.columns}, **{side: [f"decoder/{head}" for head in short[side]] for side in "ab"}}
     )
-    for pairs in (short, long):  # runs of former versions have the long names
+    for pairs in (short, long):  # runs of earlier versions have the long names
         found = alike(results(layout, distances_pairs=pairs))
         assert_array_equal(found.distances, far)
         assert found.table()["neighbour"] == ["1-2", "1-1", "1-1"]
 
 
-def test_of_several_kinds_the_one_with_the_most_heads() -> None:
+def test_the_kind_with_the_most_heads_is_the_default() -> None:
     layout = HeadLayout((Site("encoder", 0, 2, 2, ""), Site("decoder", 0, 3, 3, ""), Site("cross", 0, 3, 1, "")))
     near = 0.1 * (1 - np.eye(3))
     far = np.array([[0, 0.5, 0.6], [0.5, 0, 0.7], [0.6, 0.7, 0]])
@@ -191,16 +193,16 @@ def test_of_several_kinds_the_one_with_the_most_heads() -> None:
     assert np.isnan(two["silhouette"]).all()
 
 
-def test_runs_without_distances_say_so() -> None:
+def test_missing_distances_are_refused() -> None:
     with pytest.raises(RunError, match=r"the run has no distances\. Run again with --measures distances"):
         alike(results(ENCODER))
     with pytest.raises(RunError, match=r"no distances of cross attention\. It has those of encoder"):
-        alike(six(), "cross")
-    gap = Table(pairs_of(ENCODER, {"encoder": line()}).arrow.slice(1))
+        alike(six_heads(), "cross")
+    gap = Table(pairs_of(ENCODER, {"encoder": line_distances()}).arrow.slice(1))
     for table in (gap, pairs_of(ENCODER, {"encoder": np.full((6, 6), np.nan)}, n=0)):
         with pytest.raises(RunError, match="some distances between heads of the run are missing"):
             alike(results(ENCODER, distances_pairs=table))
-    lonely = HeadLayout((Site("encoder", 0, 1, 1, ""),))
-    nothing = Table(pairs_of(ENCODER, {"encoder": line()}).arrow.slice(0, 0))
+    single_head = HeadLayout((Site("encoder", 0, 1, 1, ""),))
+    no_pairs = Table(pairs_of(ENCODER, {"encoder": line_distances()}).arrow.slice(0, 0))
     with pytest.raises(RunError, match="does not have two heads of one kind"):
-        alike(results(lonely, distances_pairs=nothing))
+        alike(results(single_head, distances_pairs=no_pairs))

@@ -1,5 +1,5 @@
-"""Runs compared: differences and their intervals, against numbers worked out by hand and against the runs' own
-tables.
+"""Comparison of runs: differences and their intervals, against numbers worked out by hand and against the tables of the
+runs.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ def column(*values: float) -> np.ndarray:
     return np.array(values)[:, None]
 
 
-def test_differences_by_hand() -> None:
+def test_paired_and_independent_differences_equal_hand_computed_values() -> None:
     one = Support.of(np.ones((9, 1))), np.array([3.0])
     a = Resampled("x", column(1.0, 0.0, 2.0, 4.0), *one)
     b = Resampled("x", column(5.0, 1.0, 3.0, 5.0), *one)
     paired = differences(a, b, paired=True)
     assert (paired["a"][0], paired["b"][0], paired["difference"][0]) == (1.0, 5.0, 4.0)
-    assert paired["low"][0] == paired["high"][0] == 4.0  # b is a and one more in every replicate
-    assert (paired["p"][0], paired["documents"][0]) == (2 / 2**9, 9)  # nine documents agree
-    apart = differences(a, b, paired=False)  # replicates 1, 2, 3 of b meet 3, 1, 2 of a: -3, 3, 3
-    welch = Support.of(np.ones((18, 1)))  # both vary by 4: together they are as good as all 18
+    assert paired["low"][0] == paired["high"][0] == 4.0  # in every replicate, b is a plus 1
+    assert (paired["p"][0], paired["documents"][0]) == (2 / 2**9, 9)  # the sign test over nine documents that agree
+    independent = differences(a, b, paired=False)  # replicates 1, 2, 3 of b minus replicates 3, 1, 2 of a: -3, 3, 3
+    welch = Support.of(np.ones((18, 1)))  # both have a variance of 4, so Welch's effective number of documents is 18
     expected = interval(np.array([4.0]), column(-3.0, 3.0, 3.0), welch)
-    assert_allclose([apart["low"], apart["high"]], expected)
+    assert_allclose([independent["low"], independent["high"]], expected)
     unusable = differences(a, Resampled("x", b.values, Support.of(np.ones((5, 1))), one[1]), paired=True)
     assert unusable["difference"][0] == 4.0
     assert np.isnan(unusable["low"][0])
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_replicates_give_the_tables_again(trained: hs.Run, name: str) -> None:
+def test_tables_are_reproduced_from_the_replicates(trained: hs.Run, name: str) -> None:
     results, layout = trained.results, trained.results.layout
     measure = make(name, results.measures[name])
     place = {(id.kind, id.layer + 1, id.head + 1): number for number, id in enumerate(layout.ids())}
@@ -86,7 +86,7 @@ def test_replicates_give_the_tables_again(trained: hs.Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["relations", "coreference"])
-def test_champions_are_those_of_the_table(trained: hs.Run, name: str) -> None:
+def test_champions_equal_the_table_of_best_heads(trained: hs.Run, name: str) -> None:
     results, layout = trained.results, trained.results.layout
     champions = list(make(name, results.measures[name]).champions(results.state(name), layout))
     table = results[f"{name}_best"]
@@ -106,7 +106,7 @@ def test_a_run_does_not_differ_from_itself(trained: hs.Run) -> None:
         assert {bound for bound in [*table["low"], *table["high"]] if not np.isnan(bound)} == {0.0}
 
 
-def test_trained_and_untrained(trained: hs.Run, untrained: hs.Run) -> None:
+def test_trained_and_untrained_runs_are_compared_on_shared_measures(trained: hs.Run, untrained: hs.Run) -> None:
     found = compare([trained.results, untrained.results])
     assert found.left_out == (
         "entropy: only in trained weights",
@@ -124,7 +124,7 @@ def test_trained_and_untrained(trained: hs.Run, untrained: hs.Run) -> None:
     assert_allclose(layer["a"], trained["positions"].layers.where(quantity="previous", layer=2)["value"])
 
 
-def test_models_of_other_shapes_are_compared_by_layer() -> None:
+def test_models_of_different_shapes_are_compared_by_layer() -> None:
     rng = np.random.default_rng(0)
     runs = []
     for layers, heads in ((2, 3), (3, 2)):
@@ -149,21 +149,21 @@ def test_given_maps_of_unnamed_texts_are_not_paired() -> None:
     assert compare([run.results for run in runs]).how.startswith("as two independent")
 
 
-def test_a_sink_is_compared_only_where_a_run_lists_one() -> None:
-    """Half of every row goes nowhere in `sink`; rows of the others sum to 1 but for rounding."""
+def test_sink_mass_is_compared_only_if_a_run_lists_it() -> None:
+    """Rows of `sink` sum to 0.5; rows of the other runs sum to 1 up to rounding."""
     maps = np.full((1, 2, 3, 3), 1 / 3, dtype=np.float32)
     even, same, sink = (hs.measure(factor * maps, ["a", "b", "c"], ["entropy"]).results for factor in (1, 1, 0.5))
     listed = [{row["quantity"] for row in compare([even, other]).differences["overall"]} for other in (same, sink)]
     assert [sorted(quantities) for quantities in listed] == [["entropy", "max_weight"], ["entropy", "max_weight", "sink_mass"]]
 
 
-def test_an_encoder_beside_a_decoder() -> None:
+def test_an_encoder_and_a_decoder_are_compared_without_layers_and_heads() -> None:
     runs = [hs.run(tiny(*names), "sampler", ["entropy", "relations"], limit=60, replicates=10, gallery=0, max_length=60) for names in TINY]
     found = compare([run.results for run in runs])
     assert not {"heads", "layers"} & set(found.differences)
     assert "layers: the runs share none" in found.left_out
     assert "det" in found.differences["best"]["label"]
-    overall = found.differences["overall"].where(quantity="entropy")  # the only kind of each, set beside the other's
+    overall = found.differences["overall"].where(quantity="entropy")  # each model has one kind of heads: these two are compared
     assert_allclose(overall["a"], np.mean(runs[0]["entropy"].table.where(quantity="entropy")["value"]))
     assert_allclose(overall["b"], np.mean(runs[1]["entropy"].table.where(quantity="entropy")["value"]))
     rows = [run["relations"].table.where(label="det") for run in runs]
@@ -173,7 +173,7 @@ def test_an_encoder_beside_a_decoder() -> None:
     assert len(data["best"]) == len(found.differences["best"])
 
 
-def test_what_else_differs_is_said() -> None:
+def test_other_differences_between_runs_are_listed() -> None:
     sentences = hs.run("mini", "sampler", ["entropy"], limit=30, replicates=20, gallery=0)
     documents = hs.run("mini", "sampler", ["entropy"], unit="document", overlong="truncate", max_length=40, replicates=0, gallery=0)
     found = compare([sentences.results, documents.results])
@@ -187,7 +187,7 @@ def test_what_else_differs_is_said() -> None:
     assert all(np.isnan(found.differences["layers"]["low"]))
 
 
-def test_measures_taken_differently_are_left_out() -> None:
+def test_measures_with_different_options_are_left_out() -> None:
     maps = np.full((1, 2, 3, 3), 1 / 3)
     nats, bits = (hs.measure(maps, ["a", "b", "c"], {"entropy": {"base": base}, "positions": {}}) for base in ("nats", "bits"))
     assert compare([nats.results, bits.results]).left_out == ("entropy: base is nats in run (1), bits in run (2)",)
@@ -196,7 +196,7 @@ def test_measures_taken_differently_are_left_out() -> None:
         compare([nats.results, only.results])
 
 
-def test_the_view_gets_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> None:
+def test_the_view_receives_arrays_over_heads(trained: hs.Run, untrained: hs.Run) -> None:
     data = comparison(trained.results, untrained.results, ("A", "B"))
     assert (data["a"]["name"], data["b"]["name"]) == ("A", "B")
     previous = next(one for one in data["quantities"] if one["name"] == "previous")
@@ -212,13 +212,13 @@ def third(tmp_path_factory: pytest.TempPathFactory) -> hs.Run:
     return hs.run("mini", excerpt(), ["positions", "relations"], out, max_length=24, replicates=20, gallery=0)
 
 
-def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -> None:
+def test_three_runs_are_compared_with_a_reference_or_in_all_pairs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -> None:
     runs = [one.results for one in (trained, untrained, third)]
     found = compare(runs)
     assert found.names == ("trained weights, max length 128", "random weights, max length 128", "trained weights, max length 24")
     assert found.pairs == ((0, 1), (0, 2))
     assert "max_length is 128 in 1 and 2; 24 in 3" in found.unlike
-    alone = compare(runs[:2])  # a pair is what it is, whoever stands beside it
+    alone = compare(runs[:2])  # the differences of a pair do not depend on other runs
     rows = {name: table.where(second=found.names[1]) for name, table in found.differences.items()}
     for name in ("overall", "heads"):
         ours, theirs = (table.where(measure="positions") for table in (rows[name], alone.differences[name]))
@@ -248,16 +248,18 @@ def test_any_number_of_runs(trained: hs.Run, untrained: hs.Run, third: hs.Run) -
         compare(runs, to=4)
 
 
-def test_p_values_are_those_of_t_and_corrected_by_holm() -> None:
+def test_p_values_are_those_of_a_t_test_and_corrected_by_holm() -> None:
     replicates = np.array([[0.9, 0.9, 0.9], [1.1, 1.1, 1.1], [1.0, 1.0, 1.0]])
     support = Support(np.array([10, 5, 10]), np.array([10.0, 5.0, 10.0]))
     p = adjusted(np.array([0.2228139, 0.5, 1e-7]), replicates, support)
     assert_allclose(p[0], 0.05, atol=1e-6)  # 2.228 standard errors of 0.1, with 10 degrees of freedom
-    assert np.isnan(p[1:]).all()  # 5 documents are too few; what is rounded is no difference
+    assert np.isnan(p[1:]).all()  # 5 documents are too few; a difference of 1e-7 is a rounding error
     assert [row["p"] for row in corrected([{"p": 0.01}, {"p": 0.04}, {"p": 0.03}])] == pytest.approx([0.03, 0.06, 0.06])
 
 
-def test_in_python_and_as_pages(trained: hs.Run, untrained: hs.Run, third: hs.Run, tmp_path: Path) -> None:
+def test_a_comparison_of_three_runs_has_a_report_a_figure_and_tables(
+    trained: hs.Run, untrained: hs.Run, third: hs.Run, tmp_path: Path
+) -> None:
     found = hs.compare(trained, str(untrained.results.path), third)
     assert "warning: max_length is 128 in 1 and 2; 24 in 3" in str(found)
     assert "after Holm's correction for" in str(found)
@@ -278,7 +280,7 @@ def test_in_python_and_as_pages(trained: hs.Run, untrained: hs.Run, third: hs.Ru
     assert "There are overall" in str(runner.invoke(app, ["compare", *paths, "--table", "colours"]).exception)
 
 
-def test_the_command(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None:
+def test_the_compare_command_prints_tables_warnings_and_errors(trained: hs.Run, untrained: hs.Run, tmp_path: Path) -> None:
     a, b = str(trained.results.path), str(untrained.results.path)
     runner = CliRunner()
     shown = runner.invoke(app, ["compare", a, b, "--limit", "3"])

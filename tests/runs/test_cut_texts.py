@@ -1,4 +1,4 @@
-"""Texts that were cut, and how documents were formed: said wherever a finding is stated."""
+"""Truncated texts and the way documents were formed are reported wherever a finding is stated."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from headscope.studies.picking import picked
 from helpers.families import tokenizer
 from helpers.marked import document
 
-# Words and tokens, which are the same:  0      1      2     3    4      5       6     7
+# Word = token:     0    1      2     3    4    5       6     7
 LONG = document("[A he ] saw [B her ] . [A he ] left [B her ] .", "long")
 SHORT = document("[A he ] saw [A him ] .", "short")
 CUT = "1 of 2 documents were cut at 7 tokens: only 9 of 12 words and 5 of 6 mentions were read."
 
 
-def test_with_a_limit_only_what_was_read_is_counted(tmp_path: Path) -> None:
-    """Twelve documents, each with a word that stands for two, every second one too long: of the five drawn, by hand."""
+def test_with_a_limit_only_texts_that_were_read_are_counted(tmp_path: Path) -> None:
+    """Twelve documents, each with one multi-word token; every second document is too long. Five are drawn, and only
+    these are counted.
+    """
     path = tmp_path / "x.conllu"
     path.write_text(
         "".join(
@@ -48,12 +50,12 @@ def test_with_a_limit_only_what_was_read_is_counted(tmp_path: Path) -> None:
     assert all_of.counts[TRUNCATED] == 6
 
 
-def test_what_was_lost_stands_beside_the_finding(small_folder: Path, tmp_path: Path) -> None:
-    """Seven tokens are [CLS], five words and [SEP]: `left her .` is lost, and with it a mention."""
+def test_truncated_words_and_mentions_are_reported_with_the_finding(small_folder: Path, tmp_path: Path) -> None:
+    """Seven tokens are [CLS], five words and [SEP]: `left her .` is cut off, and one mention with it."""
     out = tmp_path / "run"
     run = hs.run(hs.load(small_folder), Corpus.of([LONG, SHORT]), {"coreference": {"least": 1}}, out, max_length=7, replicates=0, gallery=0)
-    (way,) = run.results.manifest["readings"]
-    assert way["cut"] == {"texts": 1, "words": 3, "mentions": 1}
+    (reading,) = run.results.manifest["readings"]
+    assert reading["cut"] == {"texts": 1, "words": 3, "mentions": 1}
     assert run.results.manifest["dropped"] == [
         "1 mentions cut off at the end (first: long)",
         "1 overlong texts truncated (first: long)",
@@ -63,10 +65,10 @@ def test_what_was_lost_stands_beside_the_finding(small_folder: Path, tmp_path: P
     for table in ([], ["coreference"], ["coreference_best"], ["coreference_counts"]):
         assert CUT in runner.invoke(app, ["show", str(out), *table]).output, table
     page = run.report().read_text(encoding="utf-8")
-    assert page.count(CUT) == 2, "in short, and where the best heads are listed"
+    assert page.count(CUT) == 2, "once in the summary and once in the list of best heads"
 
 
-def test_all_and_none(small_folder: Path) -> None:
+def test_the_sentence_about_cuts_counts_words_and_mentions_and_is_none_without_cuts(small_folder: Path) -> None:
     loaded = hs.load(small_folder)
     every = hs.run(loaded, Corpus.of([LONG]), {"coreference": {"least": 1}}, max_length=7, replicates=0, gallery=0).results
     assert cut_sentence(every, "coreference") == "1 document was cut at 7 tokens: only 5 of 8 words and 3 of 4 mentions were read."
@@ -74,7 +76,7 @@ def test_all_and_none(small_folder: Path) -> None:
     assert cut_sentence(whole, "coreference") is cut_sentence(whole, "entropy") is None
 
 
-def test_sentences_that_are_read_as_documents_are_counted_as_far_as_they_are_read(small_folder: Path, tmp_path: Path) -> None:
+def test_only_sentences_that_were_read_are_counted_as_separate_documents(small_folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "c.conllu"
     path.write_text("\n\n".join(f"1\tthe\t_\t_\t_\t_\t0\troot\t_\t_\n2\tcat{n}\t_\t_\t_\t_\t1\tdep\t_\t_" for n in range(5)) + "\n\n")
     run = hs.run(hs.load(small_folder), path, ["entropy"], limit=3, replicates=0, gallery=0)

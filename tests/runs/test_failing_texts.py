@@ -1,5 +1,5 @@
-"""A text that makes the model raise is named, the rest is done, in every engine alike; what concerns all texts ends
-a run at once.
+"""A text on which the model raises is named, and the other texts are finished. An error that concerns all texts ends
+the run at once.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def few() -> Corpus:
     return Corpus.of(list(read("sampler"))[:4])
 
 
-def poisoned(model: Model, monkeypatch: pytest.MonkeyPatch, bad: Sequence[str], says: Exception | None = None) -> list[int]:
-    """Let the model raise on these texts, as a network does: from within, without saying on which. Returns the sizes
-    of its batches.
+def fail_on(model: Model, monkeypatch: pytest.MonkeyPatch, bad: Sequence[str], says: Exception | None = None) -> list[int]:
+    """Make the model raise on batches with these texts, without naming the text, as a network does. Return the sizes of
+    its batches.
     """
     inputs, sizes = Model.inputs, []
 
@@ -60,11 +60,11 @@ def states(folder: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def test_texts_that_fail_are_left_out_and_named(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The sums are those of the same shards without the two texts."""
+    """The sums equal those of the same shards without the two texts."""
     names = ids(small_model, few)
     bad = [names[3], names[20]]
     with monkeypatch.context() as patch:
-        poisoned(small_model, patch, bad)
+        fail_on(small_model, patch, bad)
         run = hs.run(small_model, few, out=tmp_path / "run", on_error="skip", **SETTINGS)
     manifest = run.results.manifest
     assert [one["text"] for one in manifest["failed"]] == bad
@@ -87,25 +87,25 @@ def test_texts_that_fail_are_left_out_and_named(small_model: Model, few: Corpus,
         np.testing.assert_array_equal(array, merged[measure][key], err_msg=name)
 
 
-def test_an_error_comes_after_the_rest_is_done_and_nothing_is_computed_twice(
+def test_an_error_is_raised_after_all_other_texts_and_resuming_computes_nothing_twice(
     small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bad = ids(small_model, few)[5]
     with monkeypatch.context() as patch:
-        poisoned(small_model, patch, [bad])
+        fail_on(small_model, patch, [bad])
         with pytest.raises(
             RunError, match=rf"failed on a text: {bad} \(RuntimeError: the matrix is singular\); the other texts are finished and kept"
         ) as error:
             hs.run(small_model, few, out=tmp_path / "strict", **SETTINGS)
         assert "--resume --on-error skip continues without them" in str(error.value)
         assert json.loads((tmp_path / "strict" / "run.json").read_text())["status"] == "running"
-        with pytest.raises(RunError, match="failed on a text"):  # asked again, it says so again
+        with pytest.raises(RunError, match="failed on a text"):  # the same settings fail again
             hs.run(small_model, few, out=tmp_path / "strict", resume=True, **SETTINGS)
         hs.run(small_model, few, out=tmp_path / "lenient", on_error="skip", gallery=0, **SETTINGS)
-        sizes = poisoned(small_model, patch, [bad])
-        other = {**SETTINGS, "shard_tokens": 90, "batch_tokens": 60}  # neither changes a number, and shards stay as they were
+        sizes = fail_on(small_model, patch, [bad])
+        other = {**SETTINGS, "shard_tokens": 90, "batch_tokens": 60}  # neither changes a number; the shards of the stopped run are kept
         run = hs.run(small_model, few, out=tmp_path / "strict", on_error="skip", resume=True, gallery=0, **other)
-    assert not sizes, "what was done was computed again"
+    assert not sizes, "finished shards were computed again"
     assert run.results.manifest["failed"] == [{"text": bad, "error": "RuntimeError: the matrix is singular"}]
     ours, theirs = states(tmp_path / "strict"), states(tmp_path / "lenient")
     assert ours.keys() == theirs.keys()
@@ -117,10 +117,12 @@ def test_an_error_comes_after_the_rest_is_done_and_nothing_is_computed_twice(
         hs.run(small_model, few, out=tmp_path / "lenient", resume=True, gallery=0, **SETTINGS)
 
 
-def test_few_batches_are_run_to_find_a_text(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One text of n: the shard, an ordinary text, its batch, halves down to the text, and the shard without it."""
+def test_a_failing_text_is_found_in_few_batches(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches for one failing text of n: the shard, an ordinary text, the batch again, halves down to the text, and the
+    shard without it.
+    """
     names = ids(small_model, few)
-    sizes = poisoned(small_model, monkeypatch, [names[10]])
+    sizes = fail_on(small_model, monkeypatch, [names[10]])
     hs.run(small_model, few, ["entropy"], on_error="skip", shard_tokens=100_000, batch_tokens=100_000, replicates=0, gallery=0)
     assert sizes[:3] == [len(names), 1, len(names)]
     assert sizes[-1] == len(names) - 1
@@ -135,23 +137,23 @@ def test_few_batches_are_run_to_find_a_text(small_model: Model, few: Corpus, mon
         (RuntimeError("CUDA error: device-side assert triggered"), "the device failed on a batch of"),
     ],
 )
-def test_what_is_not_the_texts_fault_ends_a_run_at_once(
+def test_memory_and_device_errors_end_a_run_at_once(
     small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch, says: Exception, expected: str
 ) -> None:
-    sizes = poisoned(small_model, monkeypatch, ids(small_model, few)[:1], says)
+    sizes = fail_on(small_model, monkeypatch, ids(small_model, few)[:1], says)
     with pytest.raises(RunError, match=expected) as error:
         hs.run(small_model, few, ["entropy"], on_error="skip", shard_tokens=100_000, replicates=0, gallery=0)
     assert not isinstance(error.value, TextError)
-    assert len(sizes) <= 8, "it was looked for in texts"
+    assert len(sizes) <= 8, "the run searched for a failing text"
 
 
-def test_a_model_that_fails_on_everything_ends_a_run_at_once(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_fails_on_any_text_ends_a_run_at_once(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.nn.Embedding, "forward", lambda *_: 1 / 0)
     with pytest.raises(RunError, match=r"small failed on a batch of .*ZeroDivisionError.*fails on any text"):
         hs.run(small_model, "sampler", ["entropy"], on_error="skip", replicates=0, gallery=0)
 
 
-def test_texts_that_fail_only_together_are_no_failing_texts(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_fail_only_together_end_the_run(small_model: Model, few: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = Model.inputs
 
     def raising(self: Model, texts: Sequence[Encoded]) -> Any:
@@ -164,8 +166,8 @@ def test_texts_that_fail_only_together_are_no_failing_texts(small_model: Model, 
         hs.run(small_model, few, ["entropy"], on_error="skip", replicates=0, gallery=0)
 
 
-def test_a_corpus_of_nothing_but_bad_texts_is_not_run_to_its_end(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_ends_early_if_all_its_first_texts_fail(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = read("sampler")
-    poisoned(small_model, monkeypatch, ids(small_model, corpus))
+    fail_on(small_model, monkeypatch, ids(small_model, corpus))
     with pytest.raises(RunError, match=r"small failed on all of the first \d+ texts .*matrix is singular"):
         hs.run(small_model, corpus, ["entropy"], on_error="skip", shard_tokens=400, replicates=0, gallery=0)

@@ -1,4 +1,6 @@
-"""Tables as files and in other libraries: complete numbers come back as they were, text for papers is well formed."""
+"""Tables as files and in other libraries: numbers are read back with all their digits, and text for papers is well
+formed.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ TABLE = Table.of({"text": TEXTS, "n": [1, 2, 3, 4, 2**60], "value": NUMBERS}, {"
 
 
 def rows_of_csv(text: str, delimiter: str) -> list[dict[str, Any]]:
-    """What Python's own reader makes of it."""
+    """The rows that Python's csv module reads."""
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [{"text": row["text"], "n": int(row["n"]), "value": float(row["value"])} for row in rows]
 
 
-def test_other_programs_get_every_digit() -> None:
+def test_other_programs_read_every_digit() -> None:
     rows = list(TABLE)
     assert [row["value"] for row in rows] == NUMBERS
     assert rows_of_csv(TABLE.to_csv(), ",") == rows
@@ -44,23 +46,23 @@ def test_other_programs_get_every_digit() -> None:
 
 
 def test_missing_numbers_are_empty_in_csv() -> None:
-    """So that every reader takes the column for numbers."""
+    """Readers can then parse the column as numbers."""
     table = Table.of({"name": ["a", "b", "c"], "low": [0.5, math.nan, None]})
     assert table.to_csv() == '"name","low"\n"a",0.5\n"b",\n"c",\n'
     assert table.to_text("tsv").splitlines()[2] == '"b"\t'
     assert pl.read_csv(io.StringIO(table.to_csv()))["low"].to_list() == [0.5, None, None]
-    assert math.isnan(table["low"][1]), "the table itself stays as it is"
+    assert math.isnan(table["low"][1]), "the table itself keeps NaN"
 
 
-def test_json_has_no_numbers_that_json_lacks() -> None:
+def test_nan_and_infinity_are_null_in_json() -> None:
     table = Table.of({"value": [math.nan, math.inf, 1.0], "pair": [[math.nan, 1.0], [2.0], []]})
     assert json.loads(table.to_text("json"), parse_constant=pytest.fail) == [
         {"value": None, "pair": [None, 1.0]}, {"value": None, "pair": [2.0]}, {"value": 1.0, "pair": []}
     ]  # fmt: skip
 
 
-def test_latex_is_balanced() -> None:
-    """As many cells in each row as columns are declared, and no sign that TeX would read as an instruction."""
+def test_latex_is_balanced_and_escaped() -> None:
+    """Each row has as many cells as columns are declared, and no character that TeX would interpret."""
     lines = TABLE.to_text("latex").splitlines()
     assert lines[:2] == ["% headscope:1|model:mini", r"\begin{tabular}{lrr}"]
     assert [line for line in lines if "rule" in line] == [r"\toprule", r"\midrule", r"\bottomrule"]
@@ -85,15 +87,15 @@ def test_markdown_has_one_line_per_row() -> None:
     assert len(lines) == 2 + len(TABLE)
 
 
-def test_other_libraries_read_it_as_arrow() -> None:
+def test_other_libraries_read_a_table_as_arrow() -> None:
     assert pa.table(TABLE).to_pylist() == TABLE.to_arrow().to_pylist() == list(TABLE)
     assert pl.DataFrame(TABLE).to_dicts() == list(TABLE)
-    unnested = pl.from_arrow(TABLE)  # of anything but pyarrow's classes polars makes a column of structs
+    unnested = pl.from_arrow(TABLE)  # polars converts objects other than pyarrow's classes to a column of structs
     assert isinstance(unnested, pl.Series)
     assert unnested.struct.unnest().to_dicts() == list(TABLE)
 
 
-def test_duckdb_asks_it() -> None:
+def test_duckdb_queries_a_table() -> None:
     duckdb = pytest.importorskip("duckdb")
     heads = TABLE
     assert duckdb.sql("SELECT n, value FROM heads WHERE value < 0.1 ORDER BY n").fetchall() == [(2, 1e-17), (2**60, -2.5e-300)]
@@ -101,7 +103,7 @@ def test_duckdb_asks_it() -> None:
 
 
 @pytest.mark.parametrize(("format", "endings"), FORMATS.items())
-def test_the_ending_chooses_the_format(tmp_path: Path, format: str, endings: tuple[str, ...]) -> None:
+def test_the_file_extension_selects_the_format(tmp_path: Path, format: str, endings: tuple[str, ...]) -> None:
     for ending in (*endings, endings[0].upper()):
         assert format_of(f"table{ending}") == format
         path = TABLE.save(tmp_path / f"table{ending}")
@@ -117,7 +119,7 @@ def test_to_csv_and_to_parquet_write_files(tmp_path: Path) -> None:
     assert pyarrow.parquet.read_table(tmp_path / "table").to_pylist() == list(TABLE)
 
 
-def test_an_ending_that_is_unknown_is_said_with_those_that_are_known() -> None:
+def test_an_unknown_file_extension_is_refused_with_the_known_ones() -> None:
     for name, problem in (("heads.xls", "'.xls'"), ("heads", "a file without an extension")):
         with pytest.raises(RunError, match=problem) as error:
             TABLE.save(name)
@@ -127,7 +129,7 @@ def test_an_ending_that_is_unknown_is_said_with_those_that_are_known() -> None:
         TABLE.to_text("parquet")
 
 
-def test_a_table_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_written_leaves_the_file_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("before")
     with pytest.raises(RunError, match="cannot be written as csv"):
@@ -136,7 +138,7 @@ def test_a_table_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_notebook_shows_the_first_rows_in_its_colours() -> None:
+def test_a_notebook_shows_the_first_rows_without_setting_colours() -> None:
     page = TABLE._repr_html_()
     assert page.count("<tr>") == 1 + len(TABLE)
     assert "&lt;s&gt; | two" in page

@@ -1,4 +1,4 @@
-"""What a run keeps in its gallery, and that what it shows is true."""
+"""The gallery of a run: which texts and examples are kept, and whether its numbers equal those of the maps."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from headscope.results.table import Table
 from helpers.galleries import CORPUS, DOCUMENTS, Map, gallery_of, load_small, weights
 
 
-def test_what_a_run_keeps(gallery_run: hs.Run) -> None:
+def test_a_run_keeps_stacks_and_examples_of_bounded_size(gallery_run: hs.Run) -> None:
     gallery = gallery_of(gallery_run)
     assert len(gallery.stacks) == 3
     ids = [gallery.texts[number]["id"].rpartition("/")[0] for number, _ in gallery.stacks]
-    assert len(set(ids)) == 3, "of different documents"
+    assert len(set(ids)) == 3, "the stacks are of different documents"
     for number, maps in gallery.stacks:
         n = len(gallery.texts[number]["source"]["tokens"])
         assert 8 <= n <= 24
@@ -51,13 +51,13 @@ def test_what_a_run_keeps(gallery_run: hs.Run) -> None:
     assert (gallery_run.results.path / "gallery.safetensors").stat().st_size < 3_000_000
 
 
-def test_each_head_is_shown_for_what_its_tables_say_it_does_best(gallery_run: hs.Run) -> None:
+def test_examples_of_a_head_show_the_quantity_with_its_largest_lift(gallery_run: hs.Run) -> None:
     gallery = gallery_of(gallery_run)
     for measures in (("positions", "tokens"), ("relations",), ("coreference",)):
         best: dict[HeadId, tuple[float, str]] = {}
         for measure in measures:
             for row in gallery_run.results[measure]:
-                # Of texts that begin with [CLS] `to_first` says what `to_cls` says.
+                # In texts that begin with [CLS], `to_first` repeats `to_cls`.
                 if row["quantity"] not in ("sep_to_sep", "other_to_sep", "to_first") and row.get("label") != "all":
                     head = HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)
                     best[head] = max(best.get(head, (0, "")), (row["value"] - row["baseline"], row["quantity"]))
@@ -71,10 +71,10 @@ def test_each_head_is_shown_for_what_its_tables_say_it_does_best(gallery_run: hs
             assert lift == pytest.approx(best[head][0], abs=2e-6)
 
 
-def test_a_value_is_that_of_the_map_beside_it(gallery_run: hs.Run) -> None:
-    """Worked out again from the stored map, tokens and annotation, without the measures."""
+def test_the_value_of_an_example_equals_that_of_its_map(gallery_run: hs.Run) -> None:
+    """Computed again from the stored map, tokens and annotation, without the measures."""
     gallery = gallery_of(gallery_run)
-    tried = set()
+    checked = set()
     for example in gallery.examples:
         text = gallery.texts[example.text]
         side, map = text["source"], weights(example.map)
@@ -94,12 +94,14 @@ def test_a_value_is_that_of_the_map_beside_it(gallery_run: hs.Run) -> None:
             assert right == pytest.approx(example.value * example.n), example.quantity
         else:
             continue
-        tried.add(example.measure)
-    assert tried == {"positions", "tokens", "relations"}
+        checked.add(example.measure)
+    assert checked == {"positions", "tokens", "relations"}
 
 
 def relation(side: dict[str, Any], map: Map, label: str, turned: bool) -> tuple[int, int]:
-    """Words of a label, and those of them whose favourite is their governor (METHODS §4.1; one sentence a text)."""
+    """The number of words of a label whose strongest word is their governor, and the number of words of the label
+    (METHODS §4.1; one sentence per text).
+    """
     of = [np.flatnonzero(np.array(side["words"]) == word) for word in range(len(side["forms"]))]
     between = np.array([[map[np.ix_(rows, columns)].sum(1).mean() for columns in of] for rows in of])
     scores = between.T if turned else between
@@ -108,10 +110,8 @@ def relation(side: dict[str, Any], map: Map, label: str, turned: bool) -> tuple[
     return sum(int(scores[word].argmax()) == head for word, head in cases), len(cases)
 
 
-def test_a_long_text_is_cut_to_where_it_matters(gallery_run: hs.Run, mini: Model) -> None:
-    """Documents of 128 tokens, of which 48 are shown, with mentions of the same entity in them; the map is cut
-    alike.
-    """
+def test_a_long_text_is_cut_to_a_window_with_coreferent_mentions(gallery_run: hs.Run, mini: Model) -> None:
+    """Of documents of 128 tokens, 48 are shown, with several mentions of one entity; the map has the same window."""
     gallery = gallery_of(gallery_run)
     cut = [example for example in gallery.examples if example.measure == "coreference"]
     assert cut
@@ -126,7 +126,7 @@ def test_a_long_text_is_cut_to_where_it_matters(gallery_run: hs.Run, mini: Model
         assert_allclose(weights(example.map), whole[start : start + 48, start : start + 48], atol=2e-5)
 
 
-def test_distances_are_those_of_the_texts(tmp_path: Path) -> None:
+def test_distances_are_mean_divergences_over_all_texts(tmp_path: Path) -> None:
     model = load_small(tmp_path, "gpt2", "gpt2")
     gallery = gallery_of(hs.run(model, CORPUS, ["positions"], max_length=60, replicates=0))
     texts = list(Encoder(model.tokenizer).texts(CORPUS, Tally()))
@@ -145,7 +145,7 @@ def test_distances_are_those_of_the_texts(tmp_path: Path) -> None:
         assert [distance for _, distance in near] == [float(gallery.distances[head, other]) for other, _ in near]
 
 
-def test_the_points_have_the_first_labels_of_the_heads(gallery_run: hs.Run) -> None:
+def test_each_point_has_the_first_label_of_its_head(gallery_run: hs.Run) -> None:
     points = gallery_of(gallery_run).points
     assert points is not None
     assert points.behaviour == tuple(next(iter(words), "") for words in gallery_run.results.head_labels.words())
@@ -153,6 +153,6 @@ def test_the_points_have_the_first_labels_of_the_heads(gallery_run: hs.Run) -> N
 
 
 @pytest.mark.parametrize(("lift", "low", "sure"), [(0.2, 0.1, True), (0.2, -0.1, False), (0.2, np.nan, False), (0.0, 0.0, False)])
-def test_only_what_is_sure_names_a_head(lift: float, low: float, sure: bool) -> None:
+def test_a_best_head_is_significant_only_if_its_lower_bound_is_above_zero(lift: float, low: float, sure: bool) -> None:
     best = Table.of({"label": ["all", "obj"], "heads": ["1-1", "1-2"], "lift": [lift] * 2, "lift_low": [low] * 2})
     assert [surely(row) for row in best] == [sure] * 2

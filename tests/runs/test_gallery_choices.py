@@ -1,4 +1,4 @@
-"""What a gallery chooses: texts, windows of long ones, and how much of all that."""
+"""Choices of a gallery: texts, windows of long texts, and the number and size of stacks."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def encoded(model: Model, words: list[Word], id: str = "d", mentions: tuple[Ment
     return text
 
 
-def test_the_window_of_a_long_text(mini: Model) -> None:
+def test_the_window_of_a_long_text_contains_the_cases_of_a_quantity(mini: Model) -> None:
     words = [Word("the", head=60 if n == 57 else None, relation="obj" if n == 57 else "x") for n in range(100)]
     text = encoded(mini, words, mentions=(Mention("a", 80, 82), Mention("b", 2, 3), Mention("a", 95, 96)))
     assert len(text) == 102
     start, end = window(text, make("relations"), "obj")
     assert end - start == 48
     assert start <= 58 < 60 < end
-    assert abs((start + end) / 2 - 59) < 12, "with text on both sides"
+    assert abs((start + end) / 2 - 59) < 12, "the case has text on both sides"
     start, end = window(text, make("coreference"), "nominal")
     assert start <= 81
     assert 96 < end <= 102
-    assert window(text, make("coreference"), "proper") == (0, 48), "there is none"
+    assert window(text, make("coreference"), "proper") == (0, 48), "a text without a case is shown from its beginning"
     assert window(text, make("tokens"), "to_sep")[1] == 102
     assert window(text, make("tokens"), "to_cls") == (0, 48)
     assert window(text, make("positions"), "previous") == (0, 48)
     assert window(encoded(mini, words[:20]), make("positions"), "previous") == (0, 22)
 
 
-def test_the_window_of_a_kind_of_mention(mini: Model) -> None:
-    """Many names at the beginning, one pronoun at the end: the window is where the label is."""
+def test_the_window_contains_the_mentions_of_a_label(mini: Model) -> None:
+    """Names are at the beginning and a pronoun is at the end; the window contains the mentions of the label."""
     words = [Word("the")] * 120
     for n in (2, 6, 10, 14):
         words[n] = Word("Ann")
@@ -60,8 +60,8 @@ def test_the_window_of_a_kind_of_mention(mini: Model) -> None:
         assert first[inside[1] + 1] <= end
 
 
-def test_a_case_is_shown_with_all_pieces_of_its_words(mini: Model) -> None:
-    """A window that is just long enough for a case begins and ends with its words, be they split."""
+def test_a_window_contains_all_tokens_of_the_words_of_a_case(mini: Model) -> None:
+    """A window just long enough for a case begins and ends with whole words, even if they are split into tokens."""
     long = "unbelievablenesses"
     words = [Word("the") for _ in range(80)]
     words[30] = Word(long)
@@ -78,25 +78,27 @@ def test_a_case_is_shown_with_all_pieces_of_its_words(mini: Model) -> None:
     assert window(text, make("relations"), "obj", longest=last - start + 1) == (start, last + 1)
 
 
-def test_a_sample_is_the_same_in_any_order(mini: Model) -> None:
+def test_a_sample_does_not_depend_on_the_order_of_texts(mini: Model) -> None:
     texts = [encoded(mini, [Word("the")] * (n % 50 + 1), f"d{n}") for n in range(200)]
-    forth, back = Sample(16, mini.layout), Sample(16, mini.layout)
+    forward, backward = Sample(16, mini.layout), Sample(16, mini.layout)
     for text in texts:
-        forth.add(text)
+        forward.add(text)
     for text in reversed(texts):
-        back.add(text)
-    chosen = [text.id for text in forth.texts()]
-    assert chosen == [text.id for text in back.texts()]
+        backward.add(text)
+    chosen = [text.id for text in forward.texts()]
+    assert chosen == [text.id for text in backward.texts()]
     assert len(chosen) == len(set(chosen)) == 16
-    assert all(6 <= len(text) <= 40 for text in forth.texts())
+    assert all(6 <= len(text) <= 40 for text in forward.texts())
     larger = Sample(32, mini.layout)
     for text in texts:
         larger.add(text)
-    assert [text.id for text in larger.texts()][:16] == chosen, "a larger sample goes on where a smaller one ends"
+    assert [text.id for text in larger.texts()][:16] == chosen, "a larger sample continues a smaller one"
 
 
-def test_without_texts_that_are_good_to_look_at_the_closest_are_taken(mini: Model) -> None:
-    """62 tokens are 1.55 times too many, 4 are 1.5 times too few, and 3 twice."""
+def test_a_sample_is_filled_with_texts_closest_to_a_readable_length(mini: Model) -> None:
+    """The limits are 6 and 40 tokens: 62 tokens are too many by a factor of 1.55, 4 too few by a factor of 1.5, and 3
+    by a factor of 2.
+    """
     few = Sample(8, mini.layout)
     for n in (1, 2, *range(60, 90)):
         few.add(encoded(mini, [Word("the")] * n, f"d{n}"))
@@ -104,8 +106,8 @@ def test_without_texts_that_are_good_to_look_at_the_closest_are_taken(mini: Mode
     assert [text.id for text in few.texts()] == ["short/1", "d2/1", *(f"d{n}/1" for n in range(60, 66))]
 
 
-def test_a_larger_sample_is_no_worse(mini: Model) -> None:
-    """Of the sampler, 96 texts and 5,000: the same ones first, all of them of a length that is good to look at."""
+def test_a_larger_sample_begins_with_a_smaller_one(mini: Model) -> None:
+    """Samples of 96 and 5,000 texts of the sampler begin with the same texts; texts of a readable length come first."""
     samples = [Sample(96, mini.layout), Sample(5000, mini.layout)]
     texts = list(Encoder(mini.tokenizer).texts(read("sampler"), Tally()))
     for text in texts:
@@ -113,12 +115,12 @@ def test_a_larger_sample_is_no_worse(mini: Model) -> None:
             one.add(text)
     few, many = (one.texts() for one in samples)
     assert many[:96] == few
-    nice = [text for text in texts if 6 <= len(text) <= 40]
-    assert {text.id for text in many[: len(nice)]} == {text.id for text in nice}
+    readable = [text for text in texts if 6 <= len(text) <= 40]
+    assert {text.id for text in many[: len(readable)]} == {text.id for text in readable}
     assert sum(map(len, many)) <= 8192
 
 
-def test_many_heads_get_fewer_and_smaller_stacks(mini: Model) -> None:
+def test_models_with_many_heads_get_fewer_and_smaller_stacks(mini: Model) -> None:
     from headscope.gallery.build import BYTES, chosen_stacks
 
     texts = [encoded(mini, [Word("the")] * 20, f"d{n}") for n in range(6)]

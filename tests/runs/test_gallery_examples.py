@@ -1,4 +1,4 @@
-"""Examples of a gallery from planted attention: each head is shown doing what it does."""
+"""Examples of a gallery from planted attention: each head is shown with its planted behaviour."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ VERBS = ["sees", "hears", "finds", "takes", "eats", "holds"]
 
 
 def planted(turn: int, right: bool) -> tuple[Map, list[str], list[Word]]:
-    """A sentence of 9 tokens, and heads that attend to: the token before, [SEP], everything, and the governor of
-    objects, or else not.
+    """The maps, tokens and words of a sentence of 9 tokens. The four heads attend to the previous token, to [SEP], to
+    all tokens evenly, and from the object to its governor if `right`, else to the subject.
     """
     words = [
         Word("the", head=2, relation="det", upos="DET"),
@@ -37,7 +37,7 @@ def planted(turn: int, right: bool) -> tuple[Map, list[str], list[Word]]:
     return maps[None], ["[CLS]", *(word.form for word in words), "[SEP]"], words
 
 
-def test_a_head_that_does_one_thing_is_shown_doing_it() -> None:
+def test_examples_of_each_head_show_its_planted_behaviour() -> None:
     made = [planted(turn, right=turn in (4, 17)) for turn in range(24)]
     run = hs.measure(
         [maps for maps, *_ in made],
@@ -59,15 +59,15 @@ def test_a_head_that_does_one_thing_is_shown_doing_it() -> None:
     assert [(example.quantity, example.value, example.n) for example in objects] == [("obj", 1.0, 1)] * 2
     assert {gallery.texts[example.text]["id"] for example in objects} == {"text 5", "text 18"}
     assert all(example.map[6, 3] == 65535 for example in objects)
-    # Even attention is better than nothing at nothing.
+    # A head with even attention is not above the baseline of any position or token.
     assert not [key for key in shown if key[0] == "1-3" and key[1] != "relations"]
     points = gallery.points
     assert points is not None
     assert points.behaviour[1] == "[SEP]"
 
 
-def test_more_right_answers_are_a_better_example() -> None:
-    """One of one is 2/3 by the rule of succession; three of four are as good, and four of four better."""
+def test_examples_of_relations_are_ranked_by_the_rule_of_succession() -> None:
+    """By the rule of succession, one of one scores 2/3, as does three of four; four of four scores 5/6."""
 
     def text(objects: int, right: int) -> tuple[Map, list[str], list[Word]]:
         words = [Word("v", head=0, relation="root"), *(Word("o", head=1, relation="obj") for _ in range(objects))]
@@ -92,8 +92,10 @@ def test_more_right_answers_are_a_better_example() -> None:
     ]
 
 
-def test_of_a_short_text_much_is_expected() -> None:
-    """0.9 on [SEP] is 0.775 above even attention in 8 tokens, 0.88 is 0.83 above it in 20, and 0.92 only 0.67 in 4."""
+def test_examples_of_tokens_are_ranked_by_weight_above_even_attention() -> None:
+    """Weight on [SEP] minus even attention: 0.9 - 1/8 = 0.775 in 8 tokens, 0.88 - 1/20 = 0.83 in 20, and 0.92 - 1/4 =
+    0.67 in 4. Texts of fewer than 8 or more than 25 tokens count 0.9 of it: in 60 tokens, 0.9 * (0.87 - 1/60) = 0.768.
+    """
 
     def text(tokens: int, share: float) -> tuple[Map, list[str]]:
         map = np.full((tokens, tokens), (1 - share) / (tokens - 1))

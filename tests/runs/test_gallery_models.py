@@ -1,4 +1,4 @@
-"""Galleries of every kind of model: maps are those of the model, and a second look is bounded in memory."""
+"""Galleries of every kind of model: maps equal those of the model, and the memory of the second pass is bounded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from helpers.galleries import CORPUS, gallery_of, load_small, weights
 
 
 @pytest.mark.parametrize(("name", "tokenizer"), [("gpt2", "gpt2"), ("t5", "t5")])
-def test_batches_of_the_second_look_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, tokenizer: str) -> None:
+def test_the_memory_of_batches_of_the_second_pass_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, tokenizer: str
+) -> None:
     model = load_small(tmp_path, name, tokenizer)
     runner = engines.runner_for(make_spec({"measures": ["positions"]}).resolved(False, "cpu"), model)
     texts = list(Encoder(model.tokenizer, decoder_start=model.decoder_start).texts(CORPUS, Tally()))
@@ -29,30 +31,30 @@ def test_batches_of_the_second_look_are_bounded(tmp_path: Path, monkeypatch: pyt
     held: list[int] = []
     keep = runner._held
 
-    def noted(batch):  # type: ignore[no-untyped-def]
+    def recorded(batch):  # type: ignore[no-untyped-def]
         found = keep(batch)
         held.append(sum(maps.numel() * 4 for maps in found.values()))
         return found
 
-    monkeypatch.setattr(runner, "_held", noted)
+    monkeypatch.setattr(runner, "_held", recorded)
     assert len(list(runner.look(texts))) == 4
-    (every,) = held
+    (total,) = held
     held.clear()
-    monkeypatch.setattr(shard, "MOST", every * 2 // 3)
+    monkeypatch.setattr(shard, "MOST", total * 2 // 3)
     for text, maps in runner.look(texts):
         for kind, bounded in maps.items():
             assert bounded.shape == whole[text.id][kind].shape
             assert_allclose(bounded, whole[text.id][kind], atol=5e-5)
     assert len(held) == 2
-    assert max(held) <= every * 2 // 3
+    assert max(held) <= total * 2 // 3
 
 
 @pytest.mark.parametrize(
     ("name", "tokenizer"),
     [("gpt2", "gpt2"), ("llama", "llama-3"), ("gpt_oss", "gpt2"), ("mpnet", "wordpiece"), ("t5", "t5"), ("bart", "roberta")],
 )
-def test_every_kind_of_model(tmp_path: Path, name: str, tokenizer: str) -> None:
-    """Maps are those of the model, text by text, and fit the sides that they are shown with."""
+def test_gallery_maps_equal_those_of_every_kind_of_model(tmp_path: Path, name: str, tokenizer: str) -> None:
+    """Maps equal those of each text alone, and have the shape of the tokens that are shown with them."""
     model = load_small(tmp_path, name, tokenizer)
     gallery = gallery_of(hs.run(model, CORPUS, max_length=60, replicates=4))
     encoder = Encoder(model.tokenizer, decoder_start=model.decoder_start)
@@ -66,7 +68,7 @@ def test_every_kind_of_model(tmp_path: Path, name: str, tokenizer: str) -> None:
         assert_allclose(weights(map), expected, atol=5e-5)
         rows, columns = (len(text[side]["tokens"]) for side in sides(head, text))
         assert map.shape == (rows, columns)
-    # Heads of one kind are compared, and others are left out.
+    # Only heads of the most frequent kind are compared.
     kinds = [head.kind for head in model.layout.ids()]
     compared = np.array([kind == max(kinds, key=kinds.count) for kind in kinds])
     assert gallery.distances is not None

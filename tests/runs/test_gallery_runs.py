@@ -1,4 +1,4 @@
-"""The gallery of a run is the same however the work is cut up, is kept on disk, and is bounded in memory."""
+"""The gallery of a run does not depend on batches and shards, is stored on disk, and is bounded in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headscope.runs import execute
 from helpers.galleries import DOCUMENTS, MEASURES, gallery_of
 from helpers.stopping import stopped
 
-# --- the same however the work is cut up
+# --- batches, shards, order and interruptions
 
 
 def test_batches_and_shards_change_nothing(mini: Model, gallery_run: hs.Run) -> None:
@@ -47,7 +47,7 @@ def test_a_resumed_run_has_the_same_gallery(tmp_path: Path) -> None:
 # --- on disk
 
 
-def test_read_again_it_is_the_same(gallery_run: hs.Run) -> None:
+def test_a_gallery_is_read_back_unchanged(gallery_run: hs.Run) -> None:
     assert gallery_run.results.path is not None
     again, before = gallery_of(hs.open_run(gallery_run.results.path)), gallery_of(gallery_run)
     assert again.texts == before.texts
@@ -60,7 +60,7 @@ def test_read_again_it_is_the_same(gallery_run: hs.Run) -> None:
         assert (one.head, one.quantity, one.value, one.n, one.text) == (other.head, other.quantity, other.value, other.n, other.text)
 
 
-def test_a_run_without_one_opens_and_a_damaged_one_is_named(mini: Model, tmp_path: Path) -> None:
+def test_a_run_opens_without_a_gallery_and_a_damaged_gallery_is_named(mini: Model, tmp_path: Path) -> None:
     path = tmp_path / "run" / "gallery.safetensors"
     hs.run(mini, "sampler", ["positions"], tmp_path / "run", limit=4, replicates=0)
     path.write_bytes(path.read_bytes()[:-100])
@@ -78,7 +78,7 @@ def test_a_run_without_one_opens_and_a_damaged_one_is_named(mini: Model, tmp_pat
     assert none.signature == again.signature
 
 
-def test_a_gallery_that_fails_does_not_take_the_run_with_it(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_complete_if_its_gallery_fails(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*given: object) -> Gallery:
         raise MemoryError("no room")
 
@@ -95,14 +95,14 @@ def test_a_gallery_that_fails_does_not_take_the_run_with_it(mini: Model, tmp_pat
     assert len(resumed["positions"].table) == 144 * 5
 
 
-def test_a_run_ended_while_it_makes_its_gallery_is_complete(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_interrupted_while_making_its_gallery_is_complete(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings: dict[str, Any] = {"limit": 12, "replicates": 4}
     whole = hs.run(mini, "sampler", ["positions", "relations"], tmp_path / "whole", **settings)
 
-    def killed(*given: object) -> Gallery:
+    def interrupted(*given: object) -> Gallery:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(build, "build_gallery", killed)
+    monkeypatch.setattr(build, "build_gallery", interrupted)
     with pytest.raises(KeyboardInterrupt):
         hs.run(mini, "sampler", ["positions", "relations"], tmp_path / "run", **settings)
     monkeypatch.undo()
@@ -119,7 +119,7 @@ def test_a_run_ended_while_it_makes_its_gallery_is_complete(mini: Model, tmp_pat
         opened.results.check()
 
 
-def test_a_run_made_without_one_gets_it_when_it_is_resumed(mini: Model, tmp_path: Path) -> None:
+def test_resuming_a_run_without_a_gallery_makes_one(mini: Model, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"limit": 4, "replicates": 0}
     path = tmp_path / "run" / "gallery.safetensors"
     hs.run(mini, "sampler", ["positions"], tmp_path / "run", gallery=0, **settings)
@@ -128,16 +128,16 @@ def test_a_run_made_without_one_gets_it_when_it_is_resumed(mini: Model, tmp_path
     gallery_of(hs.run(mini, "sampler", ["positions"], tmp_path / "run", resume=True, **settings))
     made = path.stat().st_mtime_ns
     hs.run(mini, "sampler", ["positions"], tmp_path / "run", resume=True, **settings)
-    assert path.stat().st_mtime_ns == made, "once is enough"
+    assert path.stat().st_mtime_ns == made, "an existing gallery is not made again"
 
 
-# --- what is held in memory
+# --- in memory
 
 TOO_LONG = "gallery left out: texts are too long to keep their maps"
 
 
-def test_texts_whose_maps_are_too_large_stay_out(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """144 maps of 20 x 20 numbers of four bytes are 230,400."""
+def test_texts_whose_maps_are_too_large_are_left_out(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """144 maps of 20 x 20 numbers of four bytes are 230,400 bytes."""
     monkeypatch.setattr(sample, "MOST", 144 * 20 * 20 * 4)
     gallery = gallery_of(hs.run(mini, Corpus.of(DOCUMENTS), MEASURES, tmp_path / "some", replicates=4))
     assert max(len(text["source"]["tokens"]) for text in gallery.texts) == 20
@@ -156,10 +156,10 @@ def test_texts_whose_maps_are_too_large_stay_out(mini: Model, tmp_path: Path, mo
     assert given.results.manifest["dropped"][-1] == TOO_LONG
 
 
-def test_the_curator_bounds_what_it_keeps(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bytes_of_all_examples_are_bounded(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     from headscope.gallery import examples
 
     monkeypatch.setattr(examples, "BYTES", 20_000)
     gallery = gallery_of(hs.run(mini, "sampler", ["positions"], limit=12, replicates=0))
     assert sum(example.map.nbytes for example in gallery.examples) <= 20_000
-    assert len({example.head for example in gallery.examples}) == len(gallery.examples), "one of each head before two of any"
+    assert len({example.head for example in gallery.examples}) == len(gallery.examples), "each head has one example before any has two"

@@ -1,5 +1,5 @@
-"""Runs over text that the model writes: the numbers of the maps of that text, whatever the batches, shards, engine and
-interruptions.
+"""Runs over generated text: numbers equal those of the maps of that text, and do not depend on batches, shards, engines
+and interruptions.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def rows(run: Any) -> list[dict[str, Any]]:
     return list(results["generated"])
 
 
-def test_each_text_is_its_prompt_and_what_the_model_writes(run: hs.Run, writer: Model) -> None:
+def test_each_text_is_its_prompt_and_the_greedy_continuation(run: hs.Run, writer: Model) -> None:
     tokenizer = writer.tokenizer
     for row in rows(run):
         prompt = [0, *tokenizer.hf(row["prompt"], add_special_tokens=False)["input_ids"]]
-        assert len(prompt) == row["prompt_tokens"] <= 7 + 1, "whole words, and the token before them"
+        assert len(prompt) == row["prompt_tokens"] <= 7 + 1, "whole words, and the opening token"
         (written,) = greedy(writer, [prompt], 5)
         assert row["tokens"] == " ".join(map(str, written.ids))
         assert row["generated"] == tokenizer.decode_after(prompt[-1], written.ids)
@@ -54,8 +54,8 @@ def test_each_text_is_its_prompt_and_what_the_model_writes(run: hs.Run, writer: 
     assert len(rows(run)) == 6
 
 
-def test_numbers_are_those_of_the_maps_of_the_written_text(run: hs.Run) -> None:
-    """Eager attention on the ids of the table, measured as maps that somebody brings."""
+def test_numbers_equal_those_of_the_maps_of_the_generated_text(run: hs.Run) -> None:
+    """Maps of eager attention on the token ids of the table, measured as given maps."""
     model = hs.load("mini-decoder", head=True)
     assert model.whole is not None
     model.whole.set_attn_implementation("eager")
@@ -75,19 +75,19 @@ def test_numbers_are_those_of_the_maps_of_the_written_text(run: hs.Run) -> None:
     assert_array_equal(run.results["entropy"]["n"], plain.results["entropy"]["n"])
 
 
-def test_everything_says_that_the_text_is_generated(run: hs.Run, headscope: Callable[..., tuple[int, str, str]]) -> None:
+def test_all_outputs_report_that_the_text_is_generated(run: hs.Run, headscope: Callable[..., tuple[int, str, str]]) -> None:
     manifest = run.results.manifest
     assert "|generate:5|prompt_tokens:7|" in run.signature
     assert run.results["entropy"].metadata["signature"] == run.signature
     written = sum(row["generated_tokens"] for row in rows(run))
     assert manifest["generated"]["tokens"] == written == 30
     assert manifest["counts"]["tokens"] == written + sum(row["prompt_tokens"] for row in rows(run))
-    assert [way["unit"] for way in manifest["readings"]] == ["sentence"], "all measures see the same texts"
-    said = "Generated text: the model continued 6 prompts by up to 5 tokens, greedily: each is the most probable one; "
-    assert sentences(run.results)[0].startswith(said)
+    assert [reading["unit"] for reading in manifest["readings"]] == ["sentence"], "all measures read the same texts"
+    notice = "Generated text: the model continued 6 prompts by up to 5 tokens, greedily: each is the most probable one; "
+    assert sentences(run.results)[0].startswith(notice)
     code, printed, _ = headscope("show", run.results.path)
     assert code == 0
-    assert said in printed.replace("\n", " ")
+    assert notice in printed.replace("\n", " ")
     gallery = run.results.gallery
     assert gallery is not None
     assert all(text["source"]["generated"] == len(text["source"]["tokens"]) - 5 for text in gallery.texts)
@@ -102,7 +102,7 @@ def test_batches_and_shards_change_nothing(run: hs.Run, writer: Model, sizes: di
     assert again.results.manifest["counts"]["tokens"] == run.results.manifest["counts"]["tokens"]
 
 
-def test_interrupted_and_resumed_it_is_the_same(tmp_path: Path, run: hs.Run) -> None:
+def test_an_interrupted_and_resumed_run_has_the_same_numbers(tmp_path: Path, run: hs.Run) -> None:
     spec = make_spec({"model": "mini-decoder", "measures": ["entropy"], **SETTINGS, "shard_tokens": 8, "batch_tokens": 16})
     stopped(spec, tmp_path / "run", 2)
     resumed = execute.execute(spec, tmp_path / "run", resume=True, gallery=0)
@@ -111,8 +111,8 @@ def test_interrupted_and_resumed_it_is_the_same(tmp_path: Path, run: hs.Run) -> 
     assert_allclose(resumed["entropy"]["value"], run.results["entropy"]["value"], atol=1e-6)
 
 
-def test_a_worker_generates_as_this_process_does(writer: Model) -> None:
-    """Whoever the workers of an engine are, this is what they do."""
+def test_a_worker_generates_the_same_texts_as_this_process(writer: Model) -> None:
+    """The workers of every engine run this code."""
     spec = make_spec({"model": "mini-decoder", "measures": ["entropy"], **SETTINGS}).resolved(pairs=False)
     texts = list(encoder_for(spec, writer.tokenizer).texts(islice(read("sampler"), 1), Tally()))[:3]
     worker = Worker()
@@ -126,7 +126,7 @@ def test_a_worker_generates_as_this_process_does(writer: Model) -> None:
         assert_array_equal(states["entropy"].arrays[name], array)
 
 
-def test_slices_count_what_was_written(writer: Model) -> None:
+def test_slices_count_generated_tokens(writer: Model) -> None:
     texts = [{"text": "The old man sat down.", "genre": "a"}, {"text": "She saw the sea.", "genre": "b"}]
     run = hs.run(writer, hs.read(texts), ["entropy"], by="genre", generate=3, replicates=0, gallery=0)
     sizes = {name: counted["tokens"] for name, counted in run.results.manifest["slices"]["values"].items()}
@@ -146,17 +146,17 @@ def test_slices_count_what_was_written(writer: Model) -> None:
         ({"generate": 0}, "generate = 0"),
     ],
 )
-def test_what_cannot_be_generated_is_refused(settings: dict[str, Any], problem: str) -> None:
+def test_settings_that_do_not_fit_generated_text_are_refused(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises((RunError, HeadscopeError), match=problem):
         hs.run(**{"model": "mini-decoder", "measures": ["entropy"], **SETTINGS, "gallery": 0, **settings})
 
 
-def test_made_again_it_is_identical(run: hs.Run, writer: Model) -> None:
+def test_a_rerun_of_generated_text_is_identical(run: hs.Run, writer: Model) -> None:
     again = hs.rerun(run, model=writer)
     assert again.identical
     assert again.same.tables == len(run.results)
 
 
-def test_a_report_of_generated_text(run: hs.Run) -> None:
+def test_the_report_states_that_the_text_is_generated(run: hs.Run) -> None:
     page = run.report(run.results.path / "page.html").read_text(encoding="utf-8")  # type: ignore[operator]
     assert "the model continued 6 prompts" in page

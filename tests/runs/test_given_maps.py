@@ -1,3 +1,5 @@
+"""Runs over given maps, from arrays and from files."""
+
 from __future__ import annotations
 
 import json
@@ -30,8 +32,8 @@ def first(run: hs.Run, measure: str, quantity: str) -> float:
     return float(run[measure].table.where(quantity=quantity)["value"][0])
 
 
-def test_word_level_maps_by_hand() -> None:
-    """METHODS §2.3: the word map of this toy has the diagonal .2 .4 .15 .2 and the [SEP] column .2 .1 .1 .2."""
+def test_word_level_measures_equal_hand_computed_values() -> None:
+    """METHODS §2.3: the word map of this example has the diagonal .2 .4 .15 .2 and the [SEP] column .2 .1 .1 .2."""
     measures = {"positions": {"level": "word"}, "tokens": {"level": "word"}, "entropy": {"level": "word"}}
     run = hs.measure(MAPS, TOKENS, measures, words=[None, 0, 0, 1, None])
     assert first(run, "positions", "self") == pytest.approx((0.2 + 0.4 + 0.15 + 0.2) / 4)
@@ -56,14 +58,14 @@ def test_roles_and_words_can_be_given() -> None:
     assert first(annotated, "tokens", "to_=jouer") == pytest.approx((0.4 + 0.4 + 0.5 + 0.2) / 4)
 
 
-def test_what_transformers_returns_is_taken_as_it_is() -> None:
+def test_attentions_from_transformers_are_accepted_unchanged() -> None:
     """A tuple of layers, each [1, heads, T, T], as tensors that require gradients."""
     layers = tuple(torch.tensor(MAPS, requires_grad=True) for _ in range(2))
     run = hs.measure(layers, TOKENS, ["positions"])
     assert run["positions"].table.where(quantity="self")["value"] == pytest.approx([0.21, 0.21])
 
 
-def test_a_planted_head_is_not_taken_for_a_causal_model() -> None:
+def test_a_previous_token_head_alone_does_not_make_a_model_causal() -> None:
     planted = np.eye(5, k=-1)[None, None].copy()
     planted[0, 0, 0, 0] = 1
     assert set(hs.measure(planted, TOKENS, ["positions"])["positions"].table["kind"]) == {"encoder"}
@@ -74,7 +76,7 @@ def test_a_planted_head_is_not_taken_for_a_causal_model() -> None:
     assert set(hs.measure(seen[None, None], TOKENS, ["positions"])["positions"].table["kind"]) == {"decoder"}
 
 
-def test_documents_are_what_intervals_resample() -> None:
+def test_intervals_resample_documents() -> None:
     maps = [MAPS, MAPS[..., ::-1, ::-1].copy(), MAPS] * 2
     tokens = [TOKENS, TOKENS[::-1], TOKENS] * 2
     few = hs.measure(maps, tokens, ["positions"], documents=[*"aabcde"])
@@ -84,7 +86,7 @@ def test_documents_are_what_intervals_resample() -> None:
     assert np.isfinite(several["positions"].table["low"]).all()
     assert set(several["positions"].table["documents"]) == {6}
     unnamed = measure_maps([GivenMaps(own, tuple(text)) for own, text in zip(maps, tokens, strict=True)], {"positions": {}})
-    assert set(unnamed["positions"]["documents"]) == {6}, "texts of one name without documents are documents"
+    assert set(unnamed["positions"]["documents"]) == {6}, "without documents, each text counts as one, even if texts share a name"
 
 
 @pytest.mark.parametrize(
@@ -111,13 +113,13 @@ def test_documents_are_what_intervals_resample() -> None:
         ({"attention": [MAPS, np.concatenate([MAPS, MAPS], 1)], "tokens": [TOKENS, TOKENS]}, "different models"),
     ],
 )
-def test_what_is_no_attention_is_refused(change: dict[str, Any], says: str) -> None:
+def test_invalid_attention_and_annotation_are_refused(change: dict[str, Any], says: str) -> None:
     given: dict[str, Any] = {"attention": MAPS, "tokens": TOKENS, **change}
     with pytest.raises(MeasureError, match=says):
         hs.measure(**given)
 
 
-def test_files(tmp_path: Path) -> None:
+def test_maps_are_read_from_npz_and_safetensors_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", attention=MAPS, tokens=np.array(TOKENS), words=np.array([-1, 0, 0, 1, -1]))
     save_file(
         {"attn": MAPS}, tmp_path / "b.safetensors", metadata={"tokens": json.dumps(TOKENS), "words": json.dumps([None, 0, 0, 1, None])}
@@ -145,9 +147,9 @@ def test_files(tmp_path: Path) -> None:
         read_maps(tmp_path / "x.txt")
 
 
-def test_real_bert_maps(data: Path) -> None:
-    """bert-base-uncased on three short texts: facts of the data's README, and attention to the next token against
-    plain numpy.
+def test_maps_of_bert_show_its_known_heads(data: Path) -> None:
+    """bert-base-uncased on three short texts: facts from the README of the data, and attention to the next token
+    against plain NumPy.
     """
     maps = [read_maps(path) for path in sorted((data / "maps").glob("bert-base-uncased*.npz"))]
     assert len(maps) == 3
@@ -161,7 +163,7 @@ def test_real_bert_maps(data: Path) -> None:
     assert_allclose(following["value"], expected, atol=1e-6)
     named = {f"{row['layer']}-{row['head']}": row["value"] for row in following}
     assert min(named[head] for head in ("1-11", "3-1", "3-10")) > 0.5
-    assert named["6-10"] == pytest.approx(0.5, abs=0.03), "over half on the texts the README speaks of, about half on these three"
+    assert named["6-10"] == pytest.approx(0.5, abs=0.03), "over half on the texts of the README, about half on these three"
     before = {f"{row['layer']}-{row['head']}": row["value"] for row in run["positions"].table.where(quantity="previous")}
     assert before["4-6"] > 0.5
     assert before["8-5"] == pytest.approx(0.5, abs=0.06)

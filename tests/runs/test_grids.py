@@ -1,4 +1,4 @@
-"""What is shown of one text's maps, against a plain second computation, and which heads are shown first."""
+"""Grids of the maps of one text, against a second, plain computation, and the order in which heads are shown."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ def saved(folder: Path, name: str, tokenizer: str) -> Path:
     return folder / name
 
 
-def plain(weights: np.ndarray, rows: list[list[int]], columns: list[list[int]]) -> np.ndarray:
-    """Word by word: the sum over the tokens attended to, the mean over those that attend."""
+def grouped_map(weights: np.ndarray, rows: list[list[int]], columns: list[list[int]]) -> np.ndarray:
+    """The map between groups of tokens: the sum over the tokens attended to, the mean over the attending tokens."""
     return np.array([[np.mean([sum(weights[i, j] for j in column) for i in row]) for column in columns] for row in rows])
 
 
-def pieces_of(word_of: tuple[int, ...]) -> list[list[int]]:
+def token_groups(word_of: tuple[int, ...]) -> list[list[int]]:
+    """The tokens of each word; a token outside words is a group alone."""
     found: list[list[int]] = []
     for place, word in enumerate(word_of):
         if place and word >= 0 and word == word_of[place - 1]:
@@ -47,15 +48,17 @@ def pieces_of(word_of: tuple[int, ...]) -> list[list[int]]:
 @pytest.mark.parametrize(("name", "tokenizer"), MODELS)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("specials", SPECIALS)
-def test_every_choice_against_a_plain_reading(tmp_path: Path, name: str, tokenizer: str, level: Level, specials: Specials) -> None:
+def test_grids_of_every_level_and_choice_of_specials_equal_a_plain_computation(
+    tmp_path: Path, name: str, tokenizer: str, level: Level, specials: Specials
+) -> None:
     model = hs.load(saved(tmp_path, name, tokenizer))
     encoded = typed(model, "The cats sat playing, dogs!", "A dog.", 40).encoded
     maps = look(model, encoded)
     for head in {head.kind: head for head in maps}.values():
         rows, columns = sides(encoded, head.kind)
         assert maps[head].shape == (len(rows), len(columns))
-        groups = [pieces_of(side.word_of) if level == "word" else [[n] for n in range(len(side))] for side in (rows, columns)]
-        expected = plain(maps[head], *groups)
+        groups = [token_groups(side.word_of) if level == "word" else [[n] for n in range(len(side))] for side in (rows, columns)]
+        expected = grouped_map(maps[head], *groups)
         kept = [
             [n for n, group in enumerate(found) if side.roles[group[0]] == 0 or specials == "show"]
             for side, found in zip((rows, columns), groups, strict=True)
@@ -71,45 +74,46 @@ def test_every_choice_against_a_plain_reading(tmp_path: Path, name: str, tokeniz
             assert list(shown.columns) == [word.form for word in columns.words]
 
 
-def test_the_strongest_links_of_a_row() -> None:
+def test_the_strongest_links_of_a_row_are_sorted_by_weight() -> None:
     shown = Grid(np.array([[0.2, 0.5, 0.2, 0.1]]), ("a",), ("w", "x", "y", "z"))
     assert shown.strongest(0, 3) == [("x", 0.5), ("w", 0.2), ("y", 0.2)]
     assert shown.strongest(0, 4, 0.15) == [("x", 0.5), ("w", 0.2), ("y", 0.2)]
 
 
-def test_heads_by_their_links_between_far_words(mini: Model) -> None:
-    """A second reading of the rule: of each word the largest weight to a word more than two places away; words have
-    a letter or digit.
+def test_heads_are_ranked_by_their_links_between_distant_words(mini: Model) -> None:
+    """The rule computed a second time: per word, the largest weight on a word more than two places away. Words have a
+    letter or digit.
     """
     encoded = typed(mini, "The keys to the old cabinets, which my sister bought, are gone.").encoded
     maps = look(mini, encoded)
-    groups = pieces_of(encoded.word_of)
+    groups = token_groups(encoded.word_of)
     words = [encoded.word_of[group[0]] >= 0 and encoded.words[encoded.word_of[group[0]]].form.isalnum() for group in groups]
     scores = {}
     for head, weights in maps.items():
-        between = plain(weights, groups, groups)
+        between = grouped_map(weights, groups, groups)
         scores[head] = sum(
             max((between[i, j] for j in range(len(groups)) if words[j] and abs(i - j) > 2), default=0)
             for i in range(len(groups))
             if words[i]
         )
     order = rank(mini, encoded, maps)
-    assert order == rank(mini, encoded), "the same without maps"
+    assert order == rank(mini, encoded), "the order is the same without maps"
     assert [round(scores[head], 4) for head in order[:20]] == sorted((round(score, 4) for score in scores.values()), reverse=True)[:20]
     assert len(order) == len(maps)
 
 
-def test_what_counts_as_far(mini: Model, mini_decoder: Model, tmp_path: Path) -> None:
+def test_a_first_word_without_an_opening_token_is_not_a_distant_word(mini: Model, mini_decoder: Model, tmp_path: Path) -> None:
+    """In the shortest texts, neighbours count as distant words."""
     assert not far(typed(mini, "!").encoded, "encoder").any()
     two = far(typed(mini, "black cats").encoded, "encoder")
-    assert two.any(), "the shortest texts: neighbours, where there is nothing else"
+    assert two.any(), "in the shortest texts, neighbours are linked, since there are no other words"
     decoder = hs.load(saved(tmp_path, "gpt2", "gpt2"))
     mask = far(typed(decoder, "The cat sat on a mat", None, 40).encoded, "decoder")
-    assert not mask[:, 0].any(), "a first word that nothing opens"
+    assert not mask[:, 0].any(), "a first word without an opening token before it"
     assert far(typed(mini_decoder, "The cat sat on a mat", None, 40).encoded, "decoder")[:, 1].any()
 
 
-def test_names_of_heads(mini: Model, mini_decoder: Model, tmp_path: Path) -> None:
+def test_heads_are_found_by_name_and_unknown_names_are_refused(mini: Model, mini_decoder: Model, tmp_path: Path) -> None:
     assert find_heads(mini, ["8-10", HeadId("encoder", 0, 0), "8-10"]) == [HeadId("encoder", 7, 9), HeadId("encoder", 0, 0)]
     (head,) = find_heads(mini_decoder, ["4-3", "decoder/4-3"])
     assert (head, str(head)) == (HeadId("decoder", 3, 2), "4-3")

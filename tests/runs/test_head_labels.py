@@ -1,4 +1,4 @@
-"""What types heads are of, from states made by hand, beside plain second computations, and of runs."""
+"""Labels of heads: from states made by hand, against second, plain computations, and from runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def words(*runs: Any, **choices: Any) -> list[tuple[str, ...]]:
 
 
 def relations(label: str = "obj", documents: int = 20, **right: list[float]) -> Any:
-    """A state of relations: of 10 words of each document, the share that each head and the rule -1 get right."""
+    """A state of relations with 10 words per document: the share of words that each head and the rule -1 get right."""
     measure = make("relations")
     n = np.full(documents, 10)
     answers = np.zeros((documents, 2, LAYOUT.size), dtype=np.int64)
@@ -46,7 +46,7 @@ def relations(label: str = "obj", documents: int = 20, **right: list[float]) -> 
     return contest_state(measure, LAYOUT, label, n, answers, rules)
 
 
-def test_a_type_is_declared_once() -> None:
+def test_types_are_unique_and_refer_to_quantities_of_their_measures() -> None:
     assert len({(type.name, type.measure) for type in TYPES}) == len(TYPES)
     assert NAMES == ("induction", "duplicate", "previous token", "retrieval", "syntactic", "coreference", "positional", "sink", "broad")
     assert pytest.approx((0.5, 0.1, 0.7832), abs=1e-4) == (HALF, CLEARLY, BROAD)
@@ -54,10 +54,12 @@ def test_a_type_is_declared_once() -> None:
         if type.measure in REGISTRY:
             assert "{" not in type.definition()
             measure = make(type.measure)
-            assert set(type.words) <= set(measure.quantities() if isinstance(measure, HeadMeans) else ()), "quantities that the measure has"
+            assert set(type.words) <= set(measure.quantities() if isinstance(measure, HeadMeans) else ()), (
+                "a type refers only to quantities of its measure"
+            )
 
 
-def test_all_labels_are_kept_the_specific_ones_first_and_broad_last() -> None:
+def test_all_labels_are_kept_with_specific_ones_first_and_broad_last() -> None:
     run = labelled(
         LAYOUT,
         positions={"next": [0.8, 0.5, 0, 0], "previous": [0, 0.55, 0, 0.2]},
@@ -68,8 +70,8 @@ def test_all_labels_are_kept_the_specific_ones_first_and_broad_last() -> None:
     assert words(run) == [("next", "[CLS]", "punctuation", "broad"), ("previous", "[SEP]"), (), ("[CLS]", "broad")]
 
 
-def test_a_sink_stands_beside_what_a_head_does() -> None:
-    """The furthest above its baseline leads: obj by .5, the next token by .42."""
+def test_sink_labels_are_listed_after_other_labels_of_a_head() -> None:
+    """The label furthest above its baseline comes first: obj by 0.5, the next token by 0.42."""
     run = labelled(
         LAYOUT,
         tokens={"to_sep": [0.99, 0.99, 0.2, 0.2]},
@@ -89,12 +91,12 @@ def test_a_sink_stands_beside_what_a_head_does() -> None:
     [(0.501, 0.1, True), (0.5, 0.1, False), (0.8, 0.9, False), (math.nan, 0.1, False)],
     ids=["above", "at the threshold", "below the baseline", "not measured"],
 )
-def test_half_of_the_attention_and_more_than_even(value: float, even: float, named: bool) -> None:
+def test_a_label_needs_over_half_of_the_attention_and_more_than_even_attention(value: float, even: float, named: bool) -> None:
     run = labelled(LAYOUT, tokens={"to_sep": [value, 0, 0, 0]}, baselines={"tokens": {"to_sep": even}})
     assert words(run)[0] == (("[SEP]",) if named else ())
 
 
-def test_scores_are_clearly_above_even_attention_and_above_shuffled_texts() -> None:
+def test_labels_of_sequences_need_scores_clearly_above_even_attention_and_shuffling() -> None:
     run = labelled(
         LAYOUT,
         sequences={"induction": [0.3, 0.15, 0.3, 0.12], "induction_shuffled": [0.1, 0.01, 0.25, 0.01], "previous_token": [0.4, 0.51, 0, 0]},
@@ -104,16 +106,20 @@ def test_scores_are_clearly_above_even_attention_and_above_shuffled_texts() -> N
     assert [label.baseline for label in head_labels(run).labels] == pytest.approx([0.1, 0.1, 0.04])
 
 
-def test_broad_is_a_share_of_even_attention_whatever_the_length() -> None:
-    """In texts of 20 tokens even attention has 3.0 nats, and 2.5 are broad; a text of one token has none."""
+def test_broad_is_a_share_of_the_entropy_of_even_attention_at_any_length() -> None:
+    """In texts of 20 tokens, even attention has an entropy of 3.0 nats, and 2.5 nats are broad; in texts of one token
+    it has 0 nats.
+    """
     for even, values in ((EVEN, [3.81, 3.79, 1.0, 4.8]), (math.log(20), [2.5, 2.3, 1.0, 2.9])):
         run = labelled(LAYOUT, entropy={"entropy": values}, baselines={"entropy": {"entropy": even}})
         assert words(run) == [("broad",), (), (), ("broad",)]
     assert words(labelled(LAYOUT, entropy={"entropy": [1e-9] * 4})) == [()] * 4
 
 
-def test_documents_of_many_lengths_have_a_baseline_each() -> None:
-    """Entropies follow the lengths of texts. A head with .9 of even attention's in each is broad for certain."""
+def test_documents_of_different_lengths_have_different_baselines() -> None:
+    """Entropies depend on the lengths of texts. A head with 0.9 of the entropy of even attention in each document is
+    broad.
+    """
     lengths = np.tile([4.0, 400.0], 10)
     run = labelled(
         LAYOUT, entropy={"entropy": np.outer(np.log(lengths), [0.9, 0.7, 0, 0])}, baselines={"entropy": {"entropy": np.log(lengths)}}
@@ -137,28 +143,30 @@ def test_p_values_and_survival_follow_the_replicates() -> None:
     assert len(head_labels(run).labels) == len(names) < 4
 
 
-def test_more_heads_ask_for_more() -> None:
-    """A head that is above half with p = .01 has a label if it is asked about alone, and none among 64."""
+def test_labels_are_corrected_for_the_number_of_heads() -> None:
+    """A head above half with p = 0.01 gets a label if it is the only head, and none among 64 heads."""
     drawn = np.random.default_rng(3).normal(0, 0.1, 20)
     drawn = 0.5 + (drawn - drawn.mean()) + 0.065
-    alone, many = HeadLayout((Site("encoder", 0, 1, 1, ""),)), HeadLayout((Site("encoder", 0, 64, 64, ""),))
-    (found,) = (one for one in evidence(labelled(alone, tokens={"to_sep": drawn[:, None]}), make("tokens"), TYPES) if one.word == "[SEP]")
+    one_head, many_heads = HeadLayout((Site("encoder", 0, 1, 1, ""),)), HeadLayout((Site("encoder", 0, 64, 64, ""),))
+    (found,) = (
+        one for one in evidence(labelled(one_head, tokens={"to_sep": drawn[:, None]}), make("tokens"), TYPES) if one.word == "[SEP]"
+    )
     assert 0.05 / 64 < found.p[0] < 0.05
-    assert words(labelled(alone, tokens={"to_sep": drawn[:, None]})) == [("[SEP]",)]
-    crowd = np.concatenate([drawn[:, None], np.full((20, 63), 0.1)], 1)
-    assert words(labelled(many, tokens={"to_sep": crowd})) == [()] * 64
+    assert words(labelled(one_head, tokens={"to_sep": drawn[:, None]})) == [("[SEP]",)]
+    drawn_for_many = np.concatenate([drawn[:, None], np.full((20, 63), 0.1)], 1)
+    assert words(labelled(many_heads, tokens={"to_sep": drawn_for_many})) == [()] * 64
 
 
-def test_a_model_without_types_gets_a_label_in_at_most_a_twentieth_of_runs() -> None:
-    """Heads whose true values lie at the threshold: any label is a false one."""
+def test_at_most_five_per_cent_of_runs_have_a_false_label() -> None:
+    """The true values of all heads are at the threshold, so any label is false."""
     layout = HeadLayout((Site("encoder", 0, 12, 12, ""),))
     rng = np.random.default_rng(5)
     runs = [labelled(layout, documents=15, tokens={"to_sep": rng.normal(0.5, 0.1, (15, 12))}) for _ in range(120)]
-    assert sum(bool(head_labels(run).labels) for run in runs) <= 10  # 6 expected; more than 10 in 4 of 100
+    assert sum(bool(head_labels(run).labels) for run in runs) <= 10  # 6 are expected; more than 10 have a probability of 0.04
 
 
-def test_heads_as_good_as_the_rule_are_not_named() -> None:
-    """Many heads, of which some are chosen by both halves of the documents: all of them count in the correction."""
+def test_heads_as_good_as_the_rule_are_rarely_labelled() -> None:
+    """Both halves of the documents choose some of the many heads; all heads count in the correction."""
     rng, layout = np.random.default_rng(6), HeadLayout((Site("encoder", 0, 1200, 1200, ""),))
     measure = make("relations")
     named = []
@@ -169,12 +177,12 @@ def test_heads_as_good_as_the_rule_are_not_named() -> None:
         labels = head_labels(labelled(layout, states={"relations": contest_state(measure, layout, "obj", n, answers, rules)}))
         assert labels.tested == 2 * layout.size
         named.append(bool(labels.labels))
-    assert sum(named) <= 5  # 2 at most are expected; more than 5 in 1 of 100
+    assert sum(named) <= 5  # at most 2 are expected; more than 5 have a probability of 0.01
 
 
 @pytest.mark.parametrize(("heads", "named"), [(4, True), (4000, False)])
-def test_heads_that_are_not_chosen_count_too(heads: int, named: bool) -> None:
-    """One head is better than the rule in 10 documents; the others are never right, and nobody would choose them."""
+def test_heads_that_are_not_chosen_count_in_the_correction(heads: int, named: bool) -> None:
+    """One head is better than the rule in 10 documents; the others are never right, and are never chosen."""
     rng, layout = np.random.default_rng(3), HeadLayout((Site("encoder", 0, heads, heads, ""),))
     measure, n = make("relations"), np.full(10, 12)
     answers = np.zeros((10, 2, heads), dtype=np.int64)
@@ -184,8 +192,8 @@ def test_heads_that_are_not_chosen_count_too(heads: int, named: bool) -> None:
     assert (labels.tested, bool(labels.labels)) == (2 * heads, named)
 
 
-def test_heads_of_relations_are_chosen_on_other_documents() -> None:
-    """Beside a plain reading: folds take turns; on the other fold a head beats the fold's best rule by .1."""
+def test_heads_of_relations_are_chosen_on_the_other_fold() -> None:
+    """Against a plain computation: a head is chosen for one fold if it beats the best rule by 0.1 on the other fold."""
     rng = np.random.default_rng(1)
     measure: Any = make("relations", {"offsets": (-1, 1)})
     n = rng.integers(1, 9, 30)
@@ -212,7 +220,7 @@ def test_heads_of_relations_are_chosen_on_other_documents() -> None:
                 if right / n[other].sum() - totals[rule_of[side]] / n[other].sum() > 0.1:
                     expected.setdefault((direction, head), []).append(side)
     assert set(found) == set(expected)
-    assert any(len(sides) == 1 for sides in expected.values()), "a head that one half alone chooses"
+    assert any(len(sides) == 1 for sides in expected.values()), "some head is chosen on one fold only"
     for (direction, head), sides in expected.items():
         one, item = found[direction, head]
         own = [d for d in range(30) if fold[group[d]] in sides]
@@ -222,7 +230,7 @@ def test_heads_of_relations_are_chosen_on_other_documents() -> None:
         assert (one.scores.n[item], one.scores.support.documents[item]) == (n[own].sum(), len(own))
 
 
-def test_the_weight_on_the_first_token_is_read_of_sinks_where_tokens_are_not_measured() -> None:
+def test_the_label_first_token_comes_from_sinks_if_tokens_are_not_measured() -> None:
     decoder = HeadLayout((Site("decoder", 0, 2, 2, ""),))
     first = {"to_first": [0.9, 0.1]}
     assert words(labelled(decoder, sinks=first)) == [("first token",), ()]
@@ -230,7 +238,7 @@ def test_the_weight_on_the_first_token_is_read_of_sinks_where_tokens_are_not_mea
     assert words(labelled(decoder, tokens={"to_first": [0.9, 0.1]})) == [("first token",), ()], "a model without an opening token"
 
 
-def test_one_label_counts_once_in_its_better_direction() -> None:
+def test_a_relation_is_labelled_once_in_its_better_direction() -> None:
     measure: Any = make("relations")
     answers = np.zeros((20, 2, LAYOUT.size), dtype=np.int64)
     answers[:, 0, 0], answers[:, 1, 0] = 7, 9
@@ -240,7 +248,7 @@ def test_one_label_counts_once_in_its_better_direction() -> None:
     assert (label.quantity, label.what, label.value) == ("obj (head-to-dep)", "obj", 0.9)
 
 
-def test_kinds_of_mentions_are_labels_of_their_own_and_one_word_in_pictures() -> None:
+def test_kinds_of_mentions_are_separate_labels_and_one_word_in_figures() -> None:
     measure: Any = make("coreference")
     n, answers = np.full(20, 10), np.zeros((20, 2, LAYOUT.size), dtype=np.int64)
     answers[:, 0, 1] = 9
@@ -256,7 +264,7 @@ def test_kinds_of_mentions_are_labels_of_their_own_and_one_word_in_pictures() ->
     assert found.words() == [(), ("coreference",), (), ()]
 
 
-def test_without_intervals_pictures_follow_the_values_and_the_table_is_empty() -> None:
+def test_without_intervals_figures_follow_the_values_and_the_table_is_empty() -> None:
     few = labelled(LAYOUT, documents=3, tokens={"to_sep": [0.9, 0.1, 0.1, 0.6]})
     found = head_labels(few)
     assert not found.certain
@@ -266,8 +274,8 @@ def test_without_intervals_pictures_follow_the_values_and_the_table_is_empty() -
     assert few.head_labels.words() == found.words()
 
 
-def test_labels_of_a_run_of_maps() -> None:
-    """One head that looks at the token before, one at [SEP], and one at everything, in texts of 12 tokens."""
+def test_planted_heads_of_given_maps_are_labelled() -> None:
+    """In a text of 12 tokens, one head attends to the previous token, one to [SEP], and one to all tokens evenly."""
     n = 12
     before, to_sep = np.eye(n, k=-1), np.zeros((n, n))
     before[0, 0] = to_sep[:, -1] = 1
@@ -276,13 +284,13 @@ def test_labels_of_a_run_of_maps() -> None:
     assert run.results.head_labels.words() == [("previous",), ("[SEP]",), ("broad",)]
 
 
-def test_runs_of_one_model_are_joined_and_others_refused() -> None:
+def test_runs_of_one_model_are_joined_and_runs_of_different_models_are_refused() -> None:
     text = labelled(LAYOUT, tokens={"to_sep": [0.9, 0, 0, 0]})
     repeats = labelled(LAYOUT, sequences={"induction": [0.9, 0, 0, 0]}, tokens={"to_sep": [0, 0, 0.9, 0]})
     joined = head_labels(text, repeats)
     assert joined.words() == [("induction", "[SEP]"), (), (), ()]
     assert joined.notes == ("tokens: 2 runs measured it, and the first is used",)
-    assert joined.tested == 8, "four heads, to_sep and induction"
+    assert joined.tested == 8, "four heads times two quantities: to_sep and induction"
     needles = "retrieval (--measures retrieval --corpus needles:96x40 --max-length 256)"
     assert joined.unmeasured.startswith(f"not measured: {needles}; syntactic (--measures relations); coreference")
     with pytest.raises(RunError, match=r"a run \(m\) and a run \(m, random weights\) are runs of different models"):
@@ -293,7 +301,7 @@ def test_runs_of_one_model_are_joined_and_others_refused() -> None:
 
 @pytest.fixture(scope="module")
 def decoder_runs(mini_decoder: Model) -> dict[str, tuple[hs.Run, hs.Run]]:
-    """The decoder, and the same with random weights, on repeated sequences and on text."""
+    """Runs of the decoder with trained and with random weights, on repeated sequences and on text."""
     choices: dict[str, Any] = {"replicates": 200, "gallery": 0}
     return {
         weights: (
@@ -304,7 +312,7 @@ def decoder_runs(mini_decoder: Model) -> dict[str, tuple[hs.Run, hs.Run]]:
     }
 
 
-def test_the_known_heads_of_the_decoder_are_named(decoder_runs: dict[str, tuple[hs.Run, hs.Run]]) -> None:
+def test_the_known_heads_of_the_decoder_are_labelled(decoder_runs: dict[str, tuple[hs.Run, hs.Run]]) -> None:
     repeats, text = decoder_runs["trained"]
     table = hs.heads(repeats, text)
     assert table.columns == list(COLUMNS)
@@ -316,17 +324,17 @@ def test_the_known_heads_of_the_decoder_are_named(decoder_runs: dict[str, tuple[
     assert best["low"] > best["baseline"] + 0.1
     assert len(heads["sink"]) > 40
     first = {(row["layer"], row["head"]): row["label"] for row in reversed(list(table))}
-    assert (first[8, 5], first[5, 3], first[6, 6]) == ("syntactic", "induction", "syntactic"), "sinks do not come first"
+    assert (first[8, 5], first[5, 3], first[6, 6]) == ("syntactic", "induction", "syntactic"), "labels of sinks are not first"
 
 
-def test_a_decoder_with_random_weights_has_none_of_them(decoder_runs: dict[str, tuple[hs.Run, hs.Run]]) -> None:
+def test_a_decoder_with_random_weights_has_no_labels(decoder_runs: dict[str, tuple[hs.Run, hs.Run]]) -> None:
     repeats, text = decoder_runs["random"]
     assert len(hs.heads(repeats, text)) == 0
     with pytest.raises(RunError, match="are runs of different models"):
         hs.heads(repeats, decoder_runs["trained"][1])
 
 
-def test_the_command(
+def test_the_heads_command_lists_labels_and_refuses_invalid_options(
     decoder_runs: dict[str, tuple[hs.Run, hs.Run]], tmp_path: Path, headscope: Callable[..., tuple[int, str, str]]
 ) -> None:
     choices: dict[str, Any] = {"replicates": 100, "gallery": 0}
@@ -348,7 +356,7 @@ def test_the_command(
     assert [row["quantity"] for row in hs.open_run(tmp_path / "REPEATS").heads().where(layer=4, head=3)] == ["previous_token"]
     code, out, _ = headscope("heads", tmp_path / "REPEATS", "--head", "1-1")
     assert (code, out.splitlines()[0].startswith("head 1-1: 0 labels; p < 0.05")) == (0, True)
-    for wrong, told in (
+    for wrong, message in (
         (("--only", "magic"), "there is no type of heads 'magic'. Use one of induction, duplicate"),
         (("--head", "9-1"), "the model has no head 9-1. Did you mean 8-1? Its heads are 1-1 to 8-8"),
         (("--head", "x"), "'x' is not the name of a head"),
@@ -357,11 +365,11 @@ def test_the_command(
     ):
         code, out, err = headscope("heads", tmp_path / "REPEATS", *wrong)
         assert (code, out) == (2, ""), wrong
-        assert told in err
+        assert message in err
         assert "Traceback" not in err
 
 
-def test_compare_says_which_types_each_model_has(decoder_runs: dict[str, tuple[hs.Run, hs.Run]]) -> None:
+def test_compare_lists_the_types_of_each_model(decoder_runs: dict[str, tuple[hs.Run, hs.Run]]) -> None:
     found = hs.compare(decoder_runs["trained"][0], decoder_runs["random"][0])
     values = {(row["type"], row["run"]): row for row in found.values["types"]}
     labels: HeadLabels = decoder_runs["trained"][0].results.head_labels

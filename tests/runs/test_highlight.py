@@ -1,4 +1,4 @@
-"""Red words and links: how they are named, and what they are in a grid."""
+"""Highlighted words and links: how they are specified, and where they are in a grid."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def text(bert: Model) -> Encoded:
 
 @pytest.fixture(scope="module")
 def tree(bert: Model) -> Encoded:
-    """She saw the mat: saw has a subject and an object; She and mat are one entity."""
+    """The sentence "She saw the mat": "saw" has a subject and an object; "She" and "the mat" are one entity."""
     words = [("She", 2, "nsubj"), ("saw", 0, "root"), ("the", 4, "det"), ("mat", 2, "obj:lvc")]
     sentence = Sentence(tuple(Word(form, head=head, relation=relation) for form, head, relation in words))
     return typed(bert, Document("d", (sentence,), (Mention("e", 0, 1), Mention("e", 2, 4)))).encoded
 
 
 @pytest.mark.parametrize(("name", "place"), [("cat", 1), ("CAT", 1), ("The", 0), ("the:1", 4), ("the:2", 6), ("THE:3", 6), (" mat ", 5)])
-def test_a_word_by_its_form_and_number(text: Encoded, name: str, place: int) -> None:
+def test_a_word_is_found_by_its_form_and_number(text: Encoded, name: str, place: int) -> None:
     assert find_word(name, text) == place
 
 
@@ -62,12 +62,12 @@ def test_a_word_by_its_form_and_number(text: Encoded, name: str, place: int) -> 
         ("", "'' is not a word of the text"),
     ],
 )
-def test_a_word_that_cannot_be_found(text: Encoded, name: str, says: str) -> None:
+def test_an_unknown_or_ambiguous_word_is_refused(text: Encoded, name: str, says: str) -> None:
     with pytest.raises(RunError, match=re.escape(says)):
         find_word(name, text)
 
 
-def test_pairs_and_single_words(text: Encoded) -> None:
+def test_pairs_and_single_words_are_found_and_invalid_pairs_are_refused(text: Encoded) -> None:
     assert find_pairs(["cat→mat", "sat->the:2"], text, text).pairs == {(1, 5), (2, 6)}
     assert find_pairs(["cat"], text, text).pairs == {(1, None), (None, 1)}
     for wrong in ("→mat", "cat->", "cat→sat→mat"):
@@ -75,7 +75,7 @@ def test_pairs_and_single_words(text: Encoded) -> None:
             find_pairs([wrong], text, text)
 
 
-def test_cross_attention_has_its_words_in_two_texts() -> None:
+def test_words_of_cross_attention_are_found_in_two_texts() -> None:
     t5 = tiny("t5", "t5")
     encoded = typed(t5, "The cat sat", "A dog").encoded
     source, target = encoded, encoded.target
@@ -85,12 +85,12 @@ def test_cross_attention_has_its_words_in_two_texts() -> None:
         find_highlight([], "obj", target, source)
 
 
-def test_what_is_red_in_a_grid(text: Encoded) -> None:
+def test_highlighted_links_rows_and_columns_are_marked_in_a_grid(text: Encoded) -> None:
     shown = grid(text, HeadId("encoder", 0, 0), np.zeros((len(text), len(text)), dtype=np.float32))  # [CLS], seven words, [SEP]
     red = Highlight(frozenset({(1, 5), (2, None)}))
     expected = np.zeros((9, 9), dtype=bool)
-    expected[2, 6] = True  # cat to mat
-    expected[3] = True  # all that sat attends to
+    expected[2, 6] = True  # from `cat` to `mat`
+    expected[3] = True  # from `sat` to all words
     assert (red.links(shown) == expected).all()
     rows, columns = red.words(shown)
     assert (np.flatnonzero(rows).tolist(), np.flatnonzero(columns).tolist()) == ([2, 3], [6])
@@ -98,7 +98,7 @@ def test_what_is_red_in_a_grid(text: Encoded) -> None:
     assert not np.concatenate(Highlight().words(shown)).any()
 
 
-def test_relations_of_an_annotated_sentence(tree: Encoded, text: Encoded) -> None:
+def test_relations_are_found_in_an_annotated_sentence(tree: Encoded, text: Encoded) -> None:
     assert find_relation("obj", tree).pairs == {(3, 1)}
     assert find_relation("head-to-dep obj", tree).pairs == {(1, 3)}
     assert find_relation("coreferent", tree).pairs == {(0, 2), (0, 3), (2, 0), (3, 0)}
@@ -113,8 +113,8 @@ def test_relations_of_an_annotated_sentence(tree: Encoded, text: Encoded) -> Non
             find_relation(name, side)
 
 
-def test_a_relation_is_named_like_a_word(tree: Encoded, text: Encoded) -> None:
-    """What is not a word of the text may be a relation that it has; a word comes first."""
+def test_a_name_that_is_not_a_word_may_be_a_relation(tree: Encoded, text: Encoded) -> None:
+    """A name that is not a word of the text may be a relation of the text."""
     assert find_highlight(["obj"], None, tree, tree) == find_relation("obj", tree)
     assert find_highlight(["coreferent"], None, tree, tree) == find_relation("coreferent", tree)
     assert find_highlight(["mat", "nsubj"], None, tree, tree).pairs == {(3, None), (None, 3), (0, 1)}

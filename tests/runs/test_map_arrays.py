@@ -1,4 +1,4 @@
-"""Maps of other libraries: every kind of array gives the numbers of the same maps in NumPy, or is refused like them."""
+"""Maps of other libraries: arrays of every type have the same numbers as in NumPy, or the same errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SELF = np.diagonal(MAPS, axis1=2, axis2=3).mean(-1).ravel()
 
 
 class ByDlpack:
-    """An array of another library that speaks DLPack alone."""
+    """An array of another library that supports only DLPack."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._tensor = tensor
@@ -35,7 +35,7 @@ class ByDlpack:
 
 
 class ByArray:
-    """An array of another library that turns itself into one of NumPy."""
+    """An array of another library that converts itself to a NumPy array."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
@@ -46,7 +46,7 @@ class ByArray:
 
 
 class OnAnotherDevice(ByArray):
-    """An array whose memory torch cannot read: JAX on a TPU is one."""
+    """An array whose memory torch cannot read, such as one of JAX on a TPU."""
 
     def __dlpack__(self, **options: Any) -> Any:
         raise BufferError("not on this device")
@@ -80,23 +80,23 @@ def attention_to_self(maps: Any, tokens: Any = TOKENS) -> Any:
         (lambda: [ByDlpack(torch.tensor(layer)) for layer in MAPS], 1e-7),
     ],
 )
-def test_every_kind_of_array_gives_the_same_numbers(kind: Any, exact: float) -> None:
+def test_arrays_of_every_type_have_the_same_numbers(kind: Any, exact: float) -> None:
     assert_allclose(attention_to_self(kind()), SELF, atol=exact)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_a_tensor_on_a_gpu() -> None:
+def test_a_tensor_on_a_gpu_has_the_same_numbers() -> None:
     assert_allclose(attention_to_self(torch.tensor(MAPS, device="cuda")), SELF, atol=1e-7)
 
 
 @pytest.mark.parametrize(("dtype", "exact"), [("float32", 1e-7), ("float16", 1e-3), ("bfloat16", 4e-3)])
-def test_arrays_of_jax(dtype: str, exact: float) -> None:
+def test_arrays_of_jax_have_the_same_numbers(dtype: str, exact: float) -> None:
     jax = pytest.importorskip("jax", reason="jax is not installed")
     assert_allclose(attention_to_self(jax.numpy.asarray(MAPS, dtype=dtype)), SELF, atol=exact)
 
 
 def test_half_precision_is_not_refused_for_its_rounding() -> None:
-    """These weights are numbers of bfloat16. A row of many that were all rounded up sums to as much."""
+    """These weights are exact in bfloat16. A long row whose weights were all rounded up has such a sum."""
     rows, more = (np.broadcast_to(row, (1, 1, 2, 2)) for row in ((0.25390625, 0.7578125), (0.26171875, 0.7734375)))
     for dtype in (torch.bfloat16, torch.float16):
         assert_allclose(attention_to_self(torch.tensor(rows).to(dtype), ["a", "b"]), (0.25390625 + 0.7578125) / 2)
@@ -110,12 +110,12 @@ def test_half_precision_is_not_refused_for_its_rounding() -> None:
 
 
 def test_reduced_precision_is_reported() -> None:
-    said = {
+    notes = {
         dtype: hs.measure(torch.tensor(MAPS).to(dtype), TOKENS, gallery=0).results.manifest["read"]
         for dtype in (torch.bfloat16, torch.float32)
     }
-    assert any("maps in bfloat16, good to about two digits" in line for line in said[torch.bfloat16])
-    assert not said[torch.float32]
+    assert any("maps in bfloat16, good to about two digits" in line for line in notes[torch.bfloat16])
+    assert not notes[torch.float32]
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_reduced_precision_is_reported() -> None:
         (object(), "attention is object"),
     ],
 )
-def test_what_is_no_attention_is_refused_in_every_type(maps: Any, says: str) -> None:
+def test_invalid_attention_of_every_type_is_refused(maps: Any, says: str) -> None:
     with pytest.raises(MeasureError, match=says):
         hs.measure(maps, TOKENS, ["entropy"])
 
 
-def test_memory_that_nobody_can_read_is_refused() -> None:
+def test_memory_that_cannot_be_read_is_refused() -> None:
     class Elsewhere:
         def __dlpack__(self, **options: Any) -> Any:
             raise BufferError("not on this device")
@@ -146,7 +146,7 @@ def test_memory_that_nobody_can_read_is_refused() -> None:
         map_array(Elsewhere())
 
 
-def test_texts_of_different_lengths() -> None:
+def test_texts_of_different_lengths_have_equal_weight() -> None:
     short = np.random.default_rng(1).dirichlet(np.ones(3), (2, 3, 3))
     expected = (SELF + np.diagonal(short, axis1=2, axis2=3).mean(-1).ravel()) / 2  # the mean over texts of each text's mean
     tokens = [TOKENS, ["[CLS]", "a", "[SEP]"]]
@@ -156,10 +156,10 @@ def test_texts_of_different_lengths() -> None:
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_a_batch_of_transformers_loses_its_padding(side: str) -> None:
+def test_the_padding_of_a_batch_from_transformers_is_removed(side: str) -> None:
     """`outputs.attentions` of two texts of 5 and 3 tokens: a tuple of layers [2, heads, 5, 5]."""
     short = np.random.default_rng(1).dirichlet(np.ones(3), (2, 3, 3))
-    padded = np.full((2, 3, 5, 5), 0.2)  # rows of padding hold anything
+    padded = np.full((2, 3, 5, 5), 0.2)  # rows of padding may hold any weights
     inside = slice(0, 3) if side == "right" else slice(2, 5)
     padded[:, :, inside] = 0
     padded[:, :, inside, inside] = short
@@ -170,8 +170,8 @@ def test_a_batch_of_transformers_loses_its_padding(side: str) -> None:
         attention_to_self(layers, [TOKENS, TOKENS[:4]])
 
 
-def test_a_model_of_transformers_as_it_is() -> None:
-    """The maps that a padded batch returns give what the run of the same texts gives."""
+def test_attentions_of_a_padded_batch_equal_those_of_its_texts() -> None:
+    """A padded batch has the same numbers as its texts with the padding cut off."""
     model = hs.load("mini", device="cpu")
     texts = ["The keys to the cabinet are on the table.", "It rains."]
     hf = model.tokenizer.hf
@@ -186,7 +186,7 @@ def test_a_model_of_transformers_as_it_is() -> None:
     assert_allclose(attention_to_self(halves, tokens), attention_to_self(each, tokens), atol=4e-3)
 
 
-def test_a_file_of_half_precision(tmp_path: Path) -> None:
+def test_a_file_in_half_precision_has_the_same_numbers(tmp_path: Path) -> None:
     save_file({"attention": torch.tensor(MAPS).bfloat16()}, tmp_path / "maps.safetensors", {"tokens": str(TOKENS).replace("'", '"')})
     run = hs.measure(tmp_path / "maps.safetensors", measures=["positions"], gallery=0)
     assert_allclose(run["positions"].table.where(quantity="self")["value"], SELF, atol=4e-3)

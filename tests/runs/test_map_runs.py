@@ -1,4 +1,4 @@
-"""Runs over norm maps and value zeroing: settings, batches, resuming, refusals, what is said, comparison."""
+"""Runs over norm maps and value-zeroing maps: settings, batches, resuming, refusals, notices and comparison."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def test_padding_and_batches_change_nothing(name: Any, embedded: str, request: p
 
 
 @pytest.mark.parametrize("embedded", ["mini", "mini_decoder"])
-def test_norms_without_maps_are_those_of_maps(embedded: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measures_of_norm_maps_without_maps_equal_those_of_maps(
+    embedded: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = request.getfixturevalue(embedded)
     texts, maps = encoded(model, 12), maps_of(model, "norm")
     measures = [
@@ -117,7 +119,7 @@ def test_a_stopped_run_resumes_to_the_same_numbers(name: str, small_folder: Path
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_measure_of_maps_takes_them(name: str, small_folder: Path, tmp_path: Path) -> None:
+def test_every_measure_of_maps_accepts_other_maps(name: str, small_folder: Path, tmp_path: Path) -> None:
     measures = ["positions", "tokens", "entropy", "sinks", "sequences", "relations", "trees", "coreference", "distances", "keywords"]
     run = hs.run(str(small_folder), "sampler", measures, tmp_path / "run", map=name, limit=16, replicates=5, gallery=8)
     assert f"|map:{name}|" in run.signature
@@ -134,24 +136,24 @@ def test_every_measure_of_maps_takes_them(name: str, small_folder: Path, tmp_pat
         np.testing.assert_allclose(shown / 65535, expected[head.layer][0, head.head, :width, :width], atol=1e-4)
 
 
-def test_pages_and_findings_say_which_maps_they_are_of(small_folder: Path, tmp_path: Path) -> None:
+def test_pages_and_findings_name_the_kind_of_maps(small_folder: Path, tmp_path: Path) -> None:
     run = hs.run(str(small_folder), "sampler", ["tokens"], tmp_path / "norm", map="norm", **FEW)
-    told = map_sentence("norm")
-    assert told is not None
-    assert sentences(run.results)[0] == told
+    notice = map_sentence("norm")
+    assert notice is not None
+    assert sentences(run.results)[0] == notice
     assert run.results.map == "norm"
     assert "(norm maps)" in body(run.results)
     assert "published" not in body(run.results)
-    assert told in body(run.results).replace("\n", " ")
+    assert notice in body(run.results).replace("\n", " ")
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "norm")]).output
-    assert told in shown
+    assert notice in shown
     weights = hs.run(str(small_folder), "sampler", ["tokens"], **FEW)
     assert weights.results.map == "weights"
     assert "map" not in weights.signature
     assert "norm map" not in " ".join(sentences(weights.results))
 
 
-def test_runs_of_two_maps_compare(small_folder: Path, tmp_path: Path) -> None:
+def test_runs_over_different_kinds_of_maps_are_compared(small_folder: Path, tmp_path: Path) -> None:
     for name in ("weights", *OTHERS):
         hs.run(str(small_folder), "sampler", ["tokens"], tmp_path / name, map=name, **FEW)
     compared = hs.compare(tmp_path / "weights", tmp_path / "norm").comparison
@@ -165,7 +167,7 @@ def test_runs_of_two_maps_compare(small_folder: Path, tmp_path: Path) -> None:
     assert len(layers.differences["layers"])
 
 
-def test_the_command_and_the_file_take_a_map(small_folder: Path, tmp_path: Path) -> None:
+def test_the_command_and_the_settings_file_accept_a_kind_of_maps(small_folder: Path, tmp_path: Path) -> None:
     spec = tmp_path / "norm.toml"
     spec.write_text(f'model = "{small_folder}"\nmeasures = ["tokens"]\nmap = "norm"\nlimit = 6\nreplicates = 10\n')
     options = ["--model", str(small_folder), "--measures", "tokens", "--limit", "6", "--replicates", "10", "--gallery", "0", "-q"]
@@ -191,12 +193,12 @@ def test_the_command_and_the_file_take_a_map(small_folder: Path, tmp_path: Path)
         ),
     ],
 )
-def test_what_cannot_be_measured_is_refused(settings: dict[str, Any], says: str) -> None:
+def test_unknown_maps_and_measures_of_weights_are_refused(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(RunError, match=says):
         hs.run(**settings)
 
 
-def test_saved_maps_are_measured_as_they_are(tmp_path: Path) -> None:
+def test_the_option_map_is_refused_for_saved_maps(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["run", "--maps", str(tmp_path / "none.npz"), "--map", "norm"])
     assert isinstance(done.exception, RunError)
     assert "--map norm needs a model, and --maps are measured as they are" in str(done.exception)

@@ -1,4 +1,4 @@
-"""What runs are called where they stand side by side."""
+"""The names of runs in a comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headscope.comparison.base import names_of
 
 
 def run_with(**settings: Any) -> Any:
-    """As much of a run as its name follows from."""
+    """A stand-in for a run, with everything that its name depends on."""
     usual = {"model": "mini-decoder", "corpus": ["sampler"], "generate": None, "prompt_tokens": None, "limit": None, "layers": None}
     manifest = {"settings": {**usual, **settings}, "identity": {"model": "1", "corpus": "2"}}
     return SimpleNamespace(manifest=manifest, study=None, map="weights", path=None)
@@ -29,5 +29,5 @@ def run_with(**settings: Any) -> Any:
         (({"segment_ids": None}, {"segment_ids": "zeros"}), ("default segment ids", "segment ids zeros")),
     ],
 )
-def test_runs_are_called_by_what_they_differ_in(settings: tuple[dict[str, Any], dict[str, Any]], names: tuple[str, str]) -> None:
+def test_runs_are_named_by_the_settings_that_differ(settings: tuple[dict[str, Any], dict[str, Any]], names: tuple[str, str]) -> None:
     assert names_of([run_with(**each) for each in settings]) == names

@@ -1,4 +1,6 @@
-"""Attention that is not finite: never a table of NaN, always one line that names the layer and the remedy."""
+"""Attention that is not finite: the run ends with one line that names the layer and the remedy, and writes no table of
+NaN.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def overflowing(model: hs.Model, layer: int, word: str) -> hs.Model:
-    """The model with a layer whose queries are infinite at one word, as numbers beyond float16 are."""
+    """The model with a layer whose queries are infinite at one word, as after an overflow of float16."""
     token = model.tokenizer.hf.convert_tokens_to_ids(word)
     ids: list[torch.Tensor] = []
 
@@ -44,7 +46,7 @@ def overflowing(model: hs.Model, layer: int, word: str) -> hs.Model:
     return model
 
 
-def test_a_text_that_overflows_is_named_with_layer_and_remedy(folder: Path, tmp_path: Path) -> None:
+def test_texts_that_overflow_are_named_with_the_layer_and_can_be_skipped(folder: Path, tmp_path: Path) -> None:
     model = overflowing(hs.load(folder), 1, "dog")
     with pytest.raises(HeadscopeError) as caught:
         hs.run(model, CORPUS, ["entropy"], out=tmp_path / "run", replicates=0, max_length=60)
@@ -55,7 +57,7 @@ def test_a_text_that_overflows_is_named_with_layer_and_remedy(folder: Path, tmp_
     assert set(skipped["entropy"].table.where(quantity="entropy")["n"]) == {1}
 
 
-def test_half_precision_gets_its_remedy(folder: Path) -> None:
+def test_the_remedy_for_half_precision_is_float32(folder: Path) -> None:
     model = overflowing(hs.load(folder, dtype="bfloat16"), 0, "dog")
     with pytest.raises(NotFiniteError, match=r"encoder/1 is NaN or infinite.*use --dtype float32"):
         hs.view(model, "the dog sat").grids()

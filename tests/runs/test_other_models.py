@@ -1,5 +1,5 @@
-"""The whole pipeline on small random models of other kinds: decoder, encoder-decoder, grouped heads, windows, sinks,
-fallback.
+"""The whole pipeline on small random models of other kinds: decoders, encoder-decoders, grouped heads, windows, sinks,
+and models whose maps are read from their outputs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CORPUS = Corpus.of([Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),
 
 
 def saved(tmp_path: Path, name: str, tokenizer: str) -> Path:
-    """A folder such as save_pretrained writes, of a small random model that knows its tokenizer's vocabulary."""
+    """Save a small random model with as many embeddings as its tokenizer has tokens, and return the folder."""
     tokens = FAMILIES[tokenizer]()
     network = build(name, vocabulary=len(tokens))
     network.save_pretrained(tmp_path / name)
@@ -44,8 +44,8 @@ def saved(tmp_path: Path, name: str, tokenizer: str) -> Path:
 
 
 def naive(model: Model, kind: str) -> tuple[list[np.ndarray], list[int]]:
-    """Each text alone through transformers' own eager attention: maps [layers, heads, rows, columns], and how many
-    texts.
+    """The maps [layers, heads, rows, columns] of each text alone, from the eager attention of transformers, and the
+    rows per text.
     """
     encoder = encoder_for(make_spec({}).resolved(pairs=False), model.tokenizer, model.decoder_start)
     maps, lengths = [], []
@@ -76,7 +76,7 @@ def naive(model: Model, kind: str) -> tuple[list[np.ndarray], list[int]]:
         ("bart", "roberta", ["encoder", "decoder", "cross"]),
     ],
 )
-def test_every_kind_of_model_from_a_folder(tmp_path: Path, name: str, tokenizer: str, kinds: list[str]) -> None:
+def test_runs_of_every_kind_of_model_equal_eager_attention(tmp_path: Path, name: str, tokenizer: str, kinds: list[str]) -> None:
     model = hs.load(saved(tmp_path, name, tokenizer))
     assert model.capture == ("outputs" if name in BYPASS else "interface")
     run = hs.run(model, CORPUS, max_length=60, replicates=4, gallery=0)
@@ -89,7 +89,7 @@ def test_every_kind_of_model_from_a_folder(tmp_path: Path, name: str, tokenizer:
         assert_allclose(entropy.where(kind=kind)["value"], expected.ravel(), rtol=1e-4, atol=1e-5)
         assert entropy.where(kind=kind)["n"][0] == len(SENTENCES)
         baseline = np.array(entropy.where(kind=kind)["baseline"])
-        assert (expected.ravel() <= baseline + 1e-5).all(), "nothing is broader than even attention"
+        assert (expected.ravel() <= baseline + 1e-5).all(), "even attention has the largest entropy"
         if kind != "cross":
             previous = np.mean([np.diagonal(a, -1, -2, -1).sum(-1) / a.shape[-1] for a in maps], axis=0)
             assert_allclose(run["positions"].table.where(kind=kind, quantity="previous")["value"], previous.ravel(), atol=1e-5)
@@ -101,7 +101,7 @@ def test_every_kind_of_model_from_a_folder(tmp_path: Path, name: str, tokenizer:
     assert not re.search(r"\b(NaN|Infinity)\b", encode(run_data(run.results)))
 
 
-def test_even_attention_stays_inside_a_window(tmp_path: Path) -> None:
+def test_the_baseline_of_even_attention_stays_inside_the_window(tmp_path: Path) -> None:
     """A window of 4: row i sees min(i, 4) tokens, so even attention has the entropy ln min(i, 4)."""
     model = hs.load(saved(tmp_path, "mistral", "llama-2"))
     run = hs.run(model, CORPUS, ["entropy"], max_length=60, replicates=0, gallery=0)
@@ -113,9 +113,9 @@ def test_even_attention_stays_inside_a_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "tokenizer"), [("layoutlm", "wordpiece"), ("switch_transformers", "t5"), ("falcon", "gpt2")])
-def test_relations_of_models_with_masks_of_other_shapes(tmp_path: Path, name: str, tokenizer: str) -> None:
-    """Several texts in a batch: LayoutLM's mask has one row for all queries; Falcon is read from its outputs, and
-    causal.
+def test_relations_and_trees_with_other_masks_do_not_depend_on_batches(tmp_path: Path, name: str, tokenizer: str) -> None:
+    """Batches of several texts. The mask of LayoutLM has one row for all queries; Falcon is causal, and is read from
+    its outputs.
     """
     tokens = FAMILIES[tokenizer]()
     build_tiny(name, None, vocab_size=len(tokens)).save_pretrained(tmp_path)
@@ -126,30 +126,30 @@ def test_relations_of_models_with_masks_of_other_shapes(tmp_path: Path, name: st
         Sentence(tuple(Word(word.form, head=min(i, 1), relation="dep") for i, word in enumerate(d.sentences[0].words))) for d in CORPUS
     ]
     trees = Corpus.of([Document(f"d{n}", (sentence,)) for n, sentence in enumerate(texts)])
-    together, singly = (
+    batched, single = (
         hs.run(model, trees, ["relations", "trees"], replicates=0, max_length=60, batch_tokens=size, gallery=0) for size in (2048, 1)
     )
     for measure in ("relations", "trees"):
-        assert_allclose(together[measure].table["value"], singly[measure].table["value"], rtol=1e-5, atol=1e-6)
-        assert_equal(together[measure].table["n"], singly[measure].table["n"])
-        assert max(together[measure].table["n"]) > 0
+        assert_allclose(batched[measure].table["value"], single[measure].table["value"], rtol=1e-5, atol=1e-6)
+        assert_equal(batched[measure].table["n"], single[measure].table["n"])
+        assert max(batched[measure].table["n"]) > 0
 
 
-def test_a_decoder_has_no_cls_but_an_opening_token_is_one(mini_decoder: Model, tmp_path: Path) -> None:
+def test_an_opening_token_of_a_decoder_counts_as_cls(mini_decoder: Model, tmp_path: Path) -> None:
     without = hs.run(hs.load(saved(tmp_path, "gpt2", "gpt2")), CORPUS, ["tokens"], max_length=60, replicates=0, gallery=0)
     assert set(without["tokens"].table.where(quantity="to_cls")["n"]) == {0}
     with_bos = hs.run(mini_decoder, CORPUS, ["tokens"], max_length=60, replicates=0, gallery=0)
     assert set(with_bos["tokens"].table.where(quantity="to_cls")["n"]) == {len(SENTENCES)}
 
 
-def test_a_tokenizer_too_large_for_its_model_is_named(tmp_path: Path) -> None:
+def test_a_tokenizer_too_large_for_its_model_is_refused(tmp_path: Path) -> None:
     folder = saved(tmp_path, "bert", "wordpiece")
     build("bert", vocabulary=12).save_pretrained(folder)
     with pytest.raises(ModelError, match="but the model has 12 embeddings"):
         hs.load(folder)
 
 
-def test_two_part_inputs_of_an_encoder_decoder(tmp_path: Path) -> None:
+def test_the_two_parts_of_a_pair_are_inputs_of_encoder_and_decoder(tmp_path: Path) -> None:
     model = hs.load(saved(tmp_path, "t5", "t5"))
     sentences = [Sentence(tuple(map(Word, text.split())), paragraph=n) for n, text in enumerate(SENTENCES[:2])]
     document = Document("d", tuple(sentences))
@@ -165,8 +165,8 @@ def test_two_part_inputs_of_an_encoder_decoder(tmp_path: Path) -> None:
     ("name", "tokenizer", "kinds"),
     [("bert", "wordpiece", ["encoder"]), ("gpt2", "gpt2", ["decoder"]), ("t5", "t5", ["encoder", "decoder"])],
 )
-def test_heads_as_classifiers_on_every_kind_of_model(tmp_path: Path, name: str, tokenizer: str, kinds: list[str]) -> None:
-    """Trees and mentions are scored for self-attention; cross attention joins two texts and has neither."""
+def test_heads_are_scored_as_classifiers_on_every_kind_of_model(tmp_path: Path, name: str, tokenizer: str, kinds: list[str]) -> None:
+    """Trees and mentions are scored for self-attention; cross attention is between two texts and has neither."""
     words = tuple(
         Word(form, head=2 if n != 1 else 0, relation="x" if n != 1 else "root", upos="NOUN")
         for n, form in enumerate(["The", "cat", "sat", "on", "a", "mat"])
@@ -182,14 +182,14 @@ def test_heads_as_classifiers_on_every_kind_of_model(tmp_path: Path, name: str, 
     assert set(run.results["trees"]["kind"]) == set(kinds)
     assert set(run.results["trees"]["n"]) == {60}
     assert list(run.results["trees_together"]["n"]) == [72, 60]
-    # A decoder sees no later word: of the governor "cat", words after it can pick it, words before it are picked by it.
+    # A decoder sees no later words: the governor "cat" can attend to one of its five dependents, "The".
     if kinds == ["decoder"]:
         heads = run.results["relations"].where(label="x")
         assert max(heads.where(direction="head-to-dep")["value"]) <= 1 / 5 + 1e-9
 
 
-def test_a_decoder_that_never_reads_the_last_word(tmp_path: Path) -> None:
-    """Without a closing token the shift loses the last word of the target, and its annotation with it."""
+def test_a_decoder_without_a_closing_token_never_reads_the_last_word(tmp_path: Path) -> None:
+    """Without a closing token, the shift removes the last word of the target, and its annotation."""
     forms = ["the", "cat", "sat", "."]
     words = tuple(Word(form, head=2 * (n != 1), relation="x" if n != 1 else "root", space_after=n != 2) for n, form in enumerate(forms))
     corpus = Corpus.of([Document(f"d{n}", (Sentence(words),)) for n in range(6)])

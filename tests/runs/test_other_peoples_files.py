@@ -1,4 +1,4 @@
-"""Folders of results may hold other people's files, and links: nothing of theirs is removed or written to."""
+"""Folders of results may contain files of users, and links: these are never removed or written to."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ SMALL: dict[str, Any] = {"limit": 2, "replicates": 0, "gallery": 0}
 
 
 def write(path: Path, text: str = "mine") -> Path:
+    """Write a file of the user, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
-def test_overwrite_keeps_whatever_the_manifest_does_not_list(mini: Model, tmp_path: Path) -> None:
+def test_overwrite_keeps_files_that_the_manifest_does_not_list(mini: Model, tmp_path: Path) -> None:
     out = tmp_path / "run"
     hs.run(mini, "sampler", ["entropy", "positions"], out, **SMALL)
     places = ("tables/mine.parquet", "tables/.mine.tmp", "partial/q.txt", "partial/mine.safetensors", "states/mine.states", "notes/.a.tmp")
@@ -40,7 +41,7 @@ def test_overwrite_keeps_whatever_the_manifest_does_not_list(mini: Model, tmp_pa
     assert list(run.results) == ["entropy", "entropy_layers"]
 
 
-def test_a_finished_run_keeps_what_others_put_beside_its_parts(mini: Model, tmp_path: Path) -> None:
+def test_resuming_a_finished_run_keeps_files_of_users(mini: Model, tmp_path: Path) -> None:
     out = tmp_path / "run"
     hs.run(mini, "sampler", ["entropy"], out, **SMALL)
     mine = write(out / "partial" / "q.txt")
@@ -49,7 +50,7 @@ def test_a_finished_run_keeps_what_others_put_beside_its_parts(mini: Model, tmp_
 
 
 @pytest.mark.parametrize("name", ["tables", "partial", "states"])
-def test_a_linked_sub_folder_is_refused_and_nothing_behind_it_is_touched(mini: Model, tmp_path: Path, name: str) -> None:
+def test_a_linked_subfolder_is_refused_and_its_target_is_unchanged(mini: Model, tmp_path: Path, name: str) -> None:
     out, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     hs.run(mini, "sampler", ["entropy"], out, **SMALL)
     behind = [write(elsewhere / one) for one in ("entropy.parquet", "00000000-00000001.safetensors", f"{'a' * 24}.states", ".x.1.tmp")]
@@ -64,7 +65,7 @@ def test_a_linked_sub_folder_is_refused_and_nothing_behind_it_is_touched(mini: M
     assert (out / "run.json").read_bytes() == before
 
 
-def test_a_run_folder_that_is_itself_a_link_is_replaced_as_any(mini: Model, tmp_path: Path) -> None:
+def test_a_run_folder_that_is_a_link_is_overwritten(mini: Model, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "disk")
     hs.run(mini, "sampler", ["positions"], tmp_path / "run", **SMALL)
@@ -74,7 +75,7 @@ def test_a_run_folder_that_is_itself_a_link_is_replaced_as_any(mini: Model, tmp_
     assert found == [".lock", "entropy.parquet", "entropy_layers.parquet", "run.json", "states.safetensors", "tables"]
 
 
-def test_a_manifest_that_was_edited_removes_nothing_outside_its_tables(mini: Model, tmp_path: Path) -> None:
+def test_an_edited_manifest_removes_no_files_except_tables(mini: Model, tmp_path: Path) -> None:
     out = tmp_path / "run"
     hs.run(mini, "sampler", ["entropy"], out, **SMALL)
     mine = [write(tmp_path / "mine.parquet"), write(out / "tables" / "deep" / "mine.parquet"), write(out / "mine.txt")]
@@ -85,24 +86,22 @@ def test_a_manifest_that_was_edited_removes_nothing_outside_its_tables(mini: Mod
     assert [path.read_text() for path in mine] == ["mine"] * 3
 
 
-def test_a_run_json_of_another_program_is_no_run_of_ours(mini: Model, tmp_path: Path) -> None:
+def test_a_folder_with_a_run_json_of_another_program_is_refused(mini: Model, tmp_path: Path) -> None:
     mine = write(tmp_path / "run.json", json.dumps({"program": "another"}))
     with pytest.raises(RunError, match=r"not a run folder \(it contains run.json\)"):
         hs.run(mini, "sampler", ["entropy"], tmp_path, overwrite=True, **SMALL)
     assert json.loads(mine.read_text()) == {"program": "another"}
 
 
-def test_tables_of_a_run_that_was_stopped_at_its_end_are_known_as_its_own(
-    mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_of_a_run_stopped_at_its_end_are_overwritten(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The manifest lists files before they are written."""
     out = tmp_path / "run"
-    whole = Folder.write
+    original = Folder.write
 
     def stopping(self: Folder, name: str, data: bytes) -> None:
         if name == "states.safetensors":
             raise KeyboardInterrupt
-        whole(self, name, data)
+        original(self, name, data)
 
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "write", stopping)
@@ -113,9 +112,7 @@ def test_tables_of_a_run_that_was_stopped_at_its_end_are_known_as_its_own(
     assert sorted(path.name for path in (out / "tables").iterdir()) == ["entropy.parquet", "entropy_layers.parquet"]
 
 
-def test_a_rerun_that_is_identical_leaves_what_others_put_into_its_folder(
-    mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_identical_rerun_keeps_files_of_users_in_its_folder(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "run"
     hs.run(mini, "sampler", ["entropy"], out, **SMALL)
     finish = Folder.finish
@@ -132,7 +129,7 @@ def test_a_rerun_that_is_identical_leaves_what_others_put_into_its_folder(
     assert not (tmp_path / "run.rerun-2").exists()
 
 
-def test_a_model_that_is_replaced_leaves_other_weights_in_its_folder(tmp_path: Path) -> None:
+def test_replacing_a_model_keeps_other_files_in_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     old = ("config.json", "model-00001-of-00002.safetensors", "model.safetensors.index.json", "pruned_heads.json")
     for name in old:

@@ -1,4 +1,6 @@
-"""Threads that work ahead: the same items and results, the errors of the items that cause them, and no thread left."""
+"""Threads that work ahead: items and results are the same, errors are raised at the items that cause them, and no
+thread is left.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ SETTINGS: dict[str, Any] = {"shard_tokens": 100, "batch_tokens": 60, "replicates
 
 @pytest.fixture
 def overlapping(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs on a CPU use the threads that they use with a GPU."""
+    """Make runs on a CPU use the threads that they use with a GPU."""
     monkeypatch.setattr(engines, "_overlaps", lambda device: True)
 
 
 @pytest.mark.parametrize("most", [1, 2, 9])
-def test_items_come_in_order_from_another_thread_at_most_so_many_ahead(most: int) -> None:
+def test_another_thread_makes_items_in_order_and_at_most_a_limit_ahead(most: int) -> None:
     made: list[tuple[int, int]] = []
 
     def items() -> Iterator[int]:
@@ -41,7 +43,7 @@ def test_items_come_in_order_from_another_thread_at_most_so_many_ahead(most: int
     assert threading.get_ident() not in {thread for _, thread in made}
 
 
-def test_an_exception_comes_in_the_place_of_its_item() -> None:
+def test_an_exception_is_raised_in_place_of_its_item() -> None:
     def items() -> Iterator[int]:
         yield 1
         yield 2
@@ -53,18 +55,18 @@ def test_an_exception_comes_in_the_place_of_its_item() -> None:
         next(numbers)
 
 
-def test_results_are_those_of_one_thread(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: dict[str, list[tuple[float | None, int, int]]] = {}
+def test_results_equal_those_of_one_thread(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress_of: dict[str, list[tuple[float | None, int, int]]] = {}
     bytes_of = {}
     for name in ("one", "threads"):
         monkeypatch.setattr(engines, "_overlaps", lambda device, name=name: name == "threads")
-        said = told[name] = []
+        calls = progress_of[name] = []
         run = hs.run(
             small_model,
             "sampler",
             ["positions", "relations"],
             tmp_path / name,
-            progress=lambda *done, said=said: said.append(done),
+            progress=lambda *done, calls=calls: calls.append(done),
             **SETTINGS,
         )
         assert run.results.path is not None
@@ -72,13 +74,15 @@ def test_results_are_those_of_one_thread(small_model: Model, tmp_path: Path, mon
         bytes_of[name] = {path.relative_to(tmp_path / name): path.read_bytes() for path in files}
         assert len(bytes_of[name]) > 2
     assert bytes_of["threads"] == bytes_of["one"]
-    assert [done[1:] for done in told["threads"]] == [done[1:] for done in told["one"]], "progress counts finished shards only"
-    assert len(told["one"]) > 5
+    assert [done[1:] for done in progress_of["threads"]] == [done[1:] for done in progress_of["one"]], (
+        "progress counts finished shards only"
+    )
+    assert len(progress_of["one"]) > 5
 
 
 @pytest.mark.usefixtures("overlapping")
 def test_errors_of_every_thread_end_the_run(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors of the corpus, the pass and writing: none is replaced by an error of closing, and no thread stays."""
+    """Errors of the corpus, the pass and writing: none is replaced by an error of closing, and no thread is left."""
     before = threading.active_count()
     corpus = tmp_path / "texts.jsonl"
     corpus.write_text("".join(f'{{"id": "{n}", "text": "A cat sat on a mat and slept ."}}\n' for n in range(60)) + "{\n", encoding="utf-8")

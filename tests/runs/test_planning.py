@@ -1,6 +1,4 @@
-"""A plan says what the run would do: the same numbers, without running it, in memory that does not grow with the
-corpus.
-"""
+"""A plan has the same counts as the run, without running it, in memory that does not grow with the corpus."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from headscope.results.counts import Counts
 from headscope.runs.estimate import RunEstimate, TimedShards, plan_run
 
 
-def test_a_plan_counts_what_a_run_counts(small_model: Model) -> None:
-    """Also where the corpus is read in two ways."""
+def test_a_plan_has_the_same_counts_as_the_run(small_model: Model) -> None:
+    """Also if the corpus is read in two ways."""
     settings = {"measures": ["positions", "coreference"], "shard_tokens": 500, "batch_tokens": 300, "max_length": 48, "replicates": 5}
     planned = plan_run(make_spec(settings), model=small_model, tried=2)
     run = hs.run(small_model, "sampler", gallery=0, **settings).results.manifest  # type: ignore[arg-type]
@@ -35,7 +33,7 @@ def test_a_plan_counts_what_a_run_counts(small_model: Model) -> None:
     assert planned.tokens == sum(way["tokens"] for way in run["readings"])
 
 
-def test_nothing_is_run_where_nothing_is_to_be_tried(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_trial_shards_the_model_is_not_run(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Model, "stream", lambda *_: pytest.fail("the model was run"))
     planned = plan_run(make_spec({"measures": ["entropy"]}), model=small_model, tried=0)
     assert planned.trial is None
@@ -43,15 +41,15 @@ def test_nothing_is_run_where_nothing_is_to_be_tried(small_model: Model, monkeyp
     assert planned.lines()[-1] == "computing time was not measured"
 
 
-def test_how_long_it_takes() -> None:
-    """1,000,000 tokens in 100 shards, read in 50 s; 10,000 tokens a second are computed, and a shard is kept in half
-    a second.
+def test_the_expected_time_follows_from_reading_computing_and_storing() -> None:
+    """1,000,000 tokens in 100 shards are read in 50 s; 10,000 tokens per second are computed; storing a shard takes
+    half a second.
     """
     counts = Counts(documents=10, texts=1000, tokens=1_000_000, words=800_000)
     planned = RunEstimate((counts,), ("sentence",), 100, 400, 96, (), (), 50.0, 4_000_000, 900, 2_500, TimedShards(4, 40_000, 4.0, 2.0))
     assert planned.seconds() == 50 + 100 + 50
     assert planned.seconds(1) == 100
-    assert planned.seconds(4) == 100, "reading and keeping takes longer than computing by four"
+    assert planned.seconds(4) == 100, "reading and storing take longer than computing with four workers"
     lines = planned.lines(4)
     assert lines[0] == "by sentence: 10 documents, 1,000 texts, 1,000,000 tokens, 800,000 words (0 of them of several tokens)"
     assert lines[1] == "100 shards, batches: 400; the longest text has 96 tokens"
@@ -62,7 +60,7 @@ def test_how_long_it_takes() -> None:
 
 
 def peak(model: Model, path: Path, sentences: int) -> int:
-    """Bytes of Python's that planning takes at most, for a corpus of a document a sentence."""
+    """The peak memory of Python in bytes while a corpus with one document per sentence is planned."""
     with path.open("w", encoding="utf-8") as file:
         for number in range(sentences):
             file.write(json.dumps({"id": f"document {number}", "text": f"Cat {number % 10} sat."}) + "\n")
@@ -76,8 +74,8 @@ def peak(model: Model, path: Path, sentences: int) -> int:
 
 
 def test_memory_does_not_grow_with_the_corpus(small_model: Model, tmp_path: Path) -> None:
-    """But for the hash of each document's name, about 70 bytes, since no two names may be the same. A document itself
-    would take more than a thousand.
+    """Except for the hash of each document's name, about 70 bytes, because names must be unique. A document itself
+    would take more than a thousand bytes.
 
     Both corpora have more documents than are read ahead of the pass.
     """
@@ -85,7 +83,7 @@ def test_memory_does_not_grow_with_the_corpus(small_model: Model, tmp_path: Path
     assert many < few + 2500 * 150, f"{few:,} bytes for 2,500 sentences, {many:,} for 5,000"
 
 
-def test_names_are_told_apart() -> None:
+def test_each_document_name_is_added_once() -> None:
     names = DocumentNames()
     assert all(names.add(f"document {number}") for number in range(20_000))
     assert not any(names.add(f"document {number}") for number in range(20_000))

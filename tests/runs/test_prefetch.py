@@ -1,4 +1,4 @@
-"""A corpus read by several processes: the same texts, numbers and words as when one reads it."""
+"""A corpus read by several processes: texts, numbers and messages are the same as with one process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from headscope.results.counts import Sizes
 
 
 class Cost(NamedTuple):
-    """A text with its number of tokens, and its place."""
+    """A stand-in for a text: its place and its number of tokens."""
 
     place: tuple[int, int]
     cost: int
@@ -43,8 +43,8 @@ SETTINGS: dict[str, Any] = {"unit": "paragraph", "max_length": 40, "shard_tokens
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Five files with ids that come again in one file and in others, texts that are too long, and lines that cannot
-    be read.
+    """Five files with ids that are repeated within a file and across files, overlong texts, and lines that cannot be
+    read.
     """
     folder, sentences = tmp_path_factory.mktemp("files"), [one.text for document in read("sampler") for one in document.sentences]
     names = [["a", "b", "b", "c"], ["d", "e", "d", "e#2", "f"], ["g", "a", "g", "h", "b"], ["i", "j"], ["x", "b#2", "x", "a"]]
@@ -58,7 +58,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
-def test_a_run_over_files_read_ahead_gives_the_same_bytes(small_model: Model, files: list[Path], tmp_path: Path) -> None:
+def test_a_run_with_readers_writes_the_same_bytes(small_model: Model, files: list[Path], tmp_path: Path) -> None:
     folders = {}
     for readers in (0, 2):
         out = tmp_path / str(readers)
@@ -71,13 +71,13 @@ def test_a_run_over_files_read_ahead_gives_the_same_bytes(small_model: Model, fi
             {name: (out / name).read_bytes() for name in sorted(names)},
         )
     assert folders[2] == folders[0]
-    said = " ".join(folders[0][0]["dropped"])
-    assert "lines skipped" in said
-    assert "overlong texts dropped" in said
+    messages = " ".join(folders[0][0]["dropped"])
+    assert "lines skipped" in messages
+    assert "overlong texts dropped" in messages
 
 
-def test_texts_come_as_one_process_reads_them(small_model: Model, files: list[Path]) -> None:
-    """The texts themselves, and in a shard that travels."""
+def test_texts_from_readers_equal_those_of_one_process(small_model: Model, files: list[Path]) -> None:
+    """The texts themselves, and the texts of a pickled shard."""
     encoder = Encoder(small_model.tokenizer, unit="paragraph", max_length=40)
     plain, ours = Tally(), Tally()
     corpus = read(*files, on_error="skip")
@@ -85,7 +85,7 @@ def test_texts_come_as_one_process_reads_them(small_model: Model, files: list[Pa
     skipped = corpus.skipped
     corpus = read(*files, on_error="skip")
     documents = list(Prefetcher(corpus, 1).documents(encoder, ours))
-    assert "a#3" in {texts.document for texts in documents}, "the third of that name"
+    assert "a#3" in {texts.document for texts in documents}, "the third document with that name"
     assert (ours.lines(), ours.first) == (plain.lines(), plain.first)
     assert corpus.skipped.lines() == skipped.lines()
     (shard,) = packed_shards(documents, 1 << 20)
@@ -105,7 +105,7 @@ def test_texts_come_as_one_process_reads_them(small_model: Model, files: list[Pa
         assert texts.total == Sizes(*(sum(column) for column in zip(*own, strict=True))) if own else not any(texts.total)
 
 
-def test_packed_texts_with_a_target_have_the_length_of_the_longer_side(small_model: Model) -> None:
+def test_packed_texts_with_a_target_have_the_costs_targets_and_ids_of_the_texts(small_model: Model) -> None:
     encoder = Encoder(small_model.tokenizer, decoder_start=0)
     (document,) = islice(read("sampler"), 1)
     expected = list(encoder.texts([document], Tally()))
@@ -117,8 +117,8 @@ def test_packed_texts_with_a_target_have_the_length_of_the_longer_side(small_mod
 
 
 @given(st.lists(st.lists(st.integers(1, 30), max_size=9), max_size=9), st.integers(1, 90))
-def test_documents_are_cut_where_their_texts_would_be(costs: list[list[int]], tokens: int) -> None:
-    """The shards of packed documents have the texts of the shards that are cut text by text."""
+def test_packed_documents_are_cut_into_the_same_shards_as_their_texts(costs: list[list[int]], tokens: int) -> None:
+    """Shards of packed documents have the same texts as shards that are cut text by text."""
     texts = [[Cost((number, place), cost) for place, cost in enumerate(own)] for number, own in enumerate(costs)]
     documents = []
     for own in texts:
@@ -131,8 +131,8 @@ def test_documents_are_cut_where_their_texts_would_be(costs: list[list[int]], to
 
 
 @pytest.mark.parametrize("lengths", [(6, 40), (1, 60), (41, 90)])
-def test_a_sample_of_packed_texts_is_that_of_the_texts(lengths: tuple[int, int], mini: Model) -> None:
-    """Also of the texts that are too long for it, and of lengths that are not easy to view."""
+def test_a_sample_of_packed_texts_equals_that_of_the_texts(lengths: tuple[int, int], mini: Model) -> None:
+    """Also if texts are too long for the sample, or have a length outside the readable range."""
     encoder = Encoder(mini.tokenizer, unit="document", max_length=4000, overlong="truncate")
     rng = np.random.default_rng(0)
     documents = [Document(f"d{n}", (Sentence((Word("the"),) * int(size)),)) for n, size in enumerate(rng.integers(*lengths, 150))]
@@ -147,17 +147,17 @@ def test_a_sample_of_packed_texts_is_that_of_the_texts(lengths: tuple[int, int],
 
 
 def test_a_run_is_refused_at_the_same_text_with_readers(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of a document of many sentences."""
+    """The text is in the middle of a document with many sentences."""
     monkeypatch.setattr("headscope.results.counts.ENOUGH", 60)
     lines = ["The the the."] * 20 + ["The 猫 猫 猫 猫."] * 40
     (tmp_path / "a.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    said = []
+    messages = []
     for readers in (0, 2):
         with pytest.raises(HeadscopeError, match="too many to measure words") as refusal:
             hs.run(small_model, read(tmp_path / "a.txt"), {"entropy": {"level": "word"}}, tmp_path / str(readers), readers=readers)
-        said.append(refusal.value.problem)
-    assert said[0] == said[1]
-    assert "first" in said[0], "before the end of the corpus"
+        messages.append(refusal.value.problem)
+    assert messages[0] == messages[1]
+    assert "first" in messages[0], "the run is refused before the end of the corpus"
 
 
 TREES = (
@@ -166,8 +166,8 @@ TREES = (
 
 
 @pytest.mark.parametrize(("format", "counts"), [("jsonl", [7]), ("conllu", [7]), ("conllu", [2, 1, 5])])
-def test_readers_share_files_and_documents(small_model: Model, tmp_path: Path, format: str, counts: list[int]) -> None:
-    """More readers than files, and more than documents; a document without a text in between."""
+def test_any_number_of_readers_reads_the_same_texts_in_order(small_model: Model, tmp_path: Path, format: str, counts: list[int]) -> None:
+    """With more readers than files or documents, and a document without texts among others."""
     paths, names = [], iter("abcdefgh")
     for number, count in enumerate(counts):
         paths.append(tmp_path / f"{number}.{format}")
@@ -191,7 +191,7 @@ def test_readers_share_files_and_documents(small_model: Model, tmp_path: Path, f
         assert ahead.share == 1
 
 
-def test_readers_share_files_of_one_document_each(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_divide_files_of_one_document_each(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(7):
         (tmp_path / f"{number}.txt").write_text(f"It is {number}.\n", encoding="utf-8")
     encoded: Counter[int] = Counter()
@@ -210,7 +210,7 @@ def test_readers_share_files_of_one_document_each(small_model: Model, tmp_path: 
 
 
 @pytest.mark.parametrize("readers", [1, 3])
-def test_a_fault_is_told_after_what_comes_before_it(small_model: Model, files: list[Path], readers: int) -> None:
+def test_an_error_is_raised_after_all_documents_before_it(small_model: Model, files: list[Path], readers: int) -> None:
     taken: list[PackedTexts] = []
 
     def take() -> None:
@@ -222,16 +222,16 @@ def test_a_fault_is_told_after_what_comes_before_it(small_model: Model, files: l
     assert {texts.document for texts in taken} == {"a", "b", "b#2", "c", "d", "e"}
 
 
-def test_what_cannot_be_read_ahead_is_read_here(files: list[Path]) -> None:
+def test_readers_need_a_corpus_of_files(files: list[Path]) -> None:
     assert not Prefetcher.can(Corpus.of(list(read("sampler"))), 2)
     assert not Prefetcher.can(read(*files), 0)
     assert Prefetcher.can(read(*files), 1)
     assert Prefetcher.can(read(files[0]), 2)
 
 
-def test_readers_are_usual_beside_a_gpu_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_are_the_default_only_with_a_gpu(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 16)
-    assert Prefetcher.usual(read(*files), "cuda") == 0, "too few texts to start processes for"
+    assert Prefetcher.usual(read(*files), "cuda") == 0, "too few texts to be worth starting processes"
     monkeypatch.setattr("headscope.engine.prefetch.LEAST", 1)
     assert [Prefetcher.usual(read(*files), device) for device in ("cpu", "cuda")] == [0, 8]
     assert Prefetcher.usual(read(files[0]), "cuda") == 8
@@ -239,7 +239,7 @@ def test_readers_are_usual_beside_a_gpu_alone(files: list[Path], monkeypatch: py
     assert Prefetcher.usual(read(*files), "cuda") == 0
 
 
-def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(small_model: Model, files: list[Path], tmp_path: Path) -> None:
+def test_a_file_that_changes_while_it_is_read_is_refused(small_model: Model, files: list[Path], tmp_path: Path) -> None:
     paths = [tmp_path / path.name for path in files[:2]]
     for path, source in zip(paths, (files[0], files[3]), strict=True):
         path.write_bytes(source.read_bytes())
@@ -247,6 +247,6 @@ def test_a_file_that_changes_is_noticed_before_more_of_it_is_used(small_model: M
     assert next(documents).document == "a"
     changed = tmp_path / "changed"
     changed.write_text('{"id": "z", "text": "It is another."}\n', encoding="utf-8")
-    changed.replace(paths[1])  # in one step: the reader must not see a file that is half written
+    changed.replace(paths[1])  # in one step: the reader must not see a half-written file
     with pytest.raises(HeadscopeError, match=r"1\.jsonl: the file has changed while it was being read"):
         list(documents)

@@ -1,4 +1,4 @@
-"""What the engine `ray` says where it cannot begin, and a Ray of its own."""
+"""Errors of the engine `ray` before a run begins, and a run that starts Ray itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from helpers.stopping import ends, waiting_run
         ({"engine": "slurm"}, "engine 'slurm' is unknown. Use one of local, processes, ray"),
     ],
 )
-def test_a_mistake_is_one_clear_error_before_a_model_is_loaded(settings: dict[str, Any], says: str) -> None:
+def test_invalid_settings_are_refused_before_a_model_is_loaded(settings: dict[str, Any], says: str) -> None:
     if "address" in settings and settings["engine"] == "ray":
         pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
     with pytest.raises(RunError) as error:
@@ -45,24 +45,24 @@ def test_a_mistake_is_one_clear_error_before_a_model_is_loaded(settings: dict[st
     assert says in str(error.value)
 
 
-def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_ray_contains_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(RunError, match=r"needs Ray, which is not installed. pip install 'headscope\[ray\]'"):
         hs.run("/no/such/model", "sampler", engine="ray")
 
 
-def test_nothing_waits_for_an_address_where_nothing_or_something_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_at_which_no_ray_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
     monkeypatch.setattr(cluster, "REACH", 0.3)
-    with socket.socket() as mute:
-        mute.bind(("127.0.0.1", 0))
-        port = mute.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
         with pytest.raises(RunError, match=rf"nothing answers at 127.0.0.1:{port} \(Connection refused\)"):
             hs.run("mini", engine="ray", address=f"127.0.0.1:{port}")
-        mute.listen()
+        listener.listen()
         with pytest.raises(RunError, match=rf"nothing answers at 127.0.0.1:{port}. Check"):
             hs.run("mini", engine="ray", address=f"127.0.0.1:{port}")
-        thread = threading.Thread(target=_answer, args=(mute, b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+        thread = threading.Thread(target=_answer, args=(listener, b"HTTP/1.1 400 Bad Request\r\n\r\n"))
         thread.start()
         with pytest.raises(RunError, match=rf"what answers at 127.0.0.1:{port} is not Ray"):
             hs.run("mini", engine="ray", address=f"127.0.0.1:{port}")
@@ -70,15 +70,15 @@ def test_nothing_waits_for_an_address_where_nothing_or_something_else_answers(mo
 
 
 def _answer(server: socket.socket, text: bytes) -> None:
-    for _ in range(2):  # the first came while nobody answered
+    for _ in range(2):  # the first connection was made before this thread started
         connection, _ = server.accept()
         with connection:
             connection.recv(64)
             connection.sendall(text)
 
 
-def test_a_model_that_a_worker_cannot_read_or_that_is_another_there(tmp_path: Path) -> None:
-    """What an actor answers, wherever it is."""
+def test_a_worker_refuses_a_model_that_is_missing_or_different(tmp_path: Path) -> None:
+    """These are the answers of an actor on any machine."""
     model = hs.load(save_small(tmp_path / "small"))
     spec = make_spec({"model": model.name}).resolved(False, "cpu")
     start = WorkerSetup.of(spec, "cpu", torch.get_num_threads(), model)
@@ -93,38 +93,38 @@ def test_a_model_that_a_worker_cannot_read_or_that_is_another_there(tmp_path: Pa
     assert actor.begin(vars(start)) == ("ready", None)
 
 
-def test_a_head_that_is_lost_ends_the_run_before_ray_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray waits for a minute and then ends the process with a message of its own."""
-    said = r"127.0.0.1:9 has not answered for 0 s. Finished shards are kept: continue with --resume"
+def test_a_lost_head_node_ends_the_run_before_ray_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself waits for a minute and then ends the process with another message."""
+    message = r"127.0.0.1:9 has not answered for 0 s. Finished shards are kept: continue with --resume"
     monkeypatch.setattr(cluster, "LOST", 0.0)
     pool = cluster.RayPool(1)
     pool._head = "127.0.0.1:9"  # where nothing listens
     killed: list[Any] = []
     pool._ray = SimpleNamespace(wait=lambda *_, **how: ([], []), kill=killed.append)
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=message):
         pool.hire(WorkerSetup.of(make_spec({}), None, 1, hs.load()))
     pool._lost, pool._asked = False, -1e9
     pool._hands[1] = cluster._Hand("actor", ["a shard"])
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=message):
         pool.events()
     pool.dismiss(1)
-    assert killed == [], "a call to Ray would wait for the head"
-    with socket.create_server(("127.0.0.1", 0)) as there:
-        pool._head = f"127.0.0.1:{there.getsockname()[1]}"
+    assert killed == [], "there must be no call to Ray: it would wait for the head node"
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        pool._head = f"127.0.0.1:{head.getsockname()[1]}"
         pool._lost, pool._asked = False, -1e9
         pool._hands[2] = cluster._Hand("actor", ["a shard"])
         assert pool.events() == []
 
 
-def test_ctrl_c_ends_a_ray_of_its_own(tmp_path: Path) -> None:
-    """The run says how to go on, and nothing that was started for it is left, on disk either."""
+def test_ctrl_c_ends_a_ray_that_the_run_started(tmp_path: Path) -> None:
+    """The run prints how to continue, and leaves no process and no file of Ray."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'headscope[ray]'")
     model, out, temporary = save_small(tmp_path / "small"), tmp_path / "run", Path("/tmp") / f"hs{os.getpid()}"
     temporary.mkdir()
     options = ["--model", str(model), "--out", str(out), "--engine", "ray", "--workers", "1", "--shard-tokens", "30", "--replicates", "5"]
     with waiting_run(tmp_path, options, TMPDIR=str(temporary)) as process:
         listening = _listening(process.pid)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all it started
+        os.killpg(process.pid, signal.SIGINT)  # like a terminal: to the run and all processes that it started
         _, errors = process.communicate()
     assert process.returncode == 130, errors.decode()
     assert errors.decode().count("\n") == 1, errors.decode()
@@ -148,7 +148,7 @@ def _listening(group: int) -> list[str]:
     for name in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
             fields = line.split()
-            if fields[3] == "0A" and fields[9] in sockets:  # it listens
+            if fields[3] == "0A" and fields[9] in sockets:  # the state `listening`
                 digits = fields[1].partition(":")[0][-8:]
                 found.append(".".join(str(int(digits[at : at + 2], 16)) for at in (6, 4, 2, 0)))
     return found

@@ -1,6 +1,4 @@
-"""One run, several ways of reading the corpus: each measure gets the texts it asks for, and the same numbers as
-alone.
-"""
+"""One run that reads the corpus in several ways: each measure has the same numbers as in a separate run."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from headscope.measures import make
 from helpers.stopping import stopped
 
 
-def test_measures_that_read_alike_share_a_reading() -> None:
+def test_measures_of_the_same_unit_share_a_reading() -> None:
     entropy, tokens = make("entropy", {"unit": "document"}), make("tokens")
     assert [(way.unit, sorted(way.measures)) for way in readings([tokens, entropy, make("positions")], "sentence", "drop")] == [
         ("sentence", ["positions", "tokens"]),
@@ -25,29 +23,29 @@ def test_measures_that_read_alike_share_a_reading() -> None:
 
 
 @pytest.fixture(scope="module")
-def both() -> hs.api.Run:
+def two_readings() -> hs.api.Run:
     return hs.run(
         "mini", "sampler", {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, limit=6, replicates=20, gallery=0
     )
 
 
-def test_numbers_are_those_of_runs_apart(both: hs.api.Run) -> None:
+def test_numbers_equal_those_of_separate_runs(two_readings: hs.api.Run) -> None:
     alone = hs.run("mini", "sampler", ["positions"], limit=6, replicates=20, gallery=0)
     windows = hs.run("mini", "sampler", ["entropy"], unit="document", overlong="window", limit=6, replicates=20, gallery=0)
     for name, other in (("positions", alone), ("entropy", windows)):
         for column in ("value", "low", "high", "n"):
-            assert_array_equal(both.results[name][column], other.results[name][column])
+            assert_array_equal(two_readings.results[name][column], other.results[name][column])
 
 
-def test_the_manifest_tells_of_each_reading(both: hs.api.Run) -> None:
-    first, second = both.results.manifest["readings"]
+def test_the_manifest_lists_each_reading(two_readings: hs.api.Run) -> None:
+    first, second = two_readings.results.manifest["readings"]
     assert (first["unit"], first["texts"], first["measures"]) == ("sentence", 6, ["positions"])
     assert (second["unit"], second["overlong"], second["texts"]) == ("document", "window", 6)
-    assert any("split into windows, by document" in line for line in both.results.manifest["read"])
-    assert "entropy.unit:document" in both.signature
+    assert any("split into windows, by document" in line for line in two_readings.results.manifest["read"])
+    assert "entropy.unit:document" in two_readings.signature
 
 
-def test_resuming_with_several_readings(tmp_path: Path, both: hs.api.Run) -> None:
+def test_a_resumed_run_with_several_readings_has_the_same_numbers(tmp_path: Path, two_readings: hs.api.Run) -> None:
     from headscope.runs import execute
 
     settings = {"measures": {"positions": {}, "entropy": {"unit": "document", "overlong": "window"}}, "limit": 6, "replicates": 20}

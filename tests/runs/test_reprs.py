@@ -1,4 +1,4 @@
-"""What models and results look like: one line as a repr, sentences when printed, HTML in a notebook."""
+"""How models and results are shown: one line as a repr, sentences when printed, HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def run() -> hs.Run:
 
 
 def layout(**heads: list[int]) -> HeadLayout:
-    """Layers by kind, each with so many heads."""
+    """A layout with the given number of heads per layer of each kind."""
     kinds: dict[str, Kind] = {"encoder": "encoder", "decoder": "decoder", "cross": "cross"}
     return HeadLayout(
         tuple(Site(kinds[kind], layer, number, number, "") for kind, numbers in heads.items() for layer, number in enumerate(numbers))
     )
 
 
-def test_a_model_is_one_line(mini: Model, small_model: Model) -> None:
+def test_a_model_has_a_repr_of_one_line_and_html(mini: Model, small_model: Model) -> None:
     assert repr(mini) == "Model('mini', BertModel, 12 layers × 12 heads, float32, cpu)"
     assert re.fullmatch(r"Model\('.*small', \w+, 2 layers × 2 heads, float32, cpu\)", repr(small_model))
     page = mini._repr_html_()
@@ -38,7 +38,7 @@ def test_a_model_is_one_line(mini: Model, small_model: Model) -> None:
         assert part in page, part
 
 
-def test_layers_and_heads_in_words() -> None:
+def test_a_layout_spells_out_layers_and_heads() -> None:
     assert layout(encoder=[12] * 12).spelled() == "12 layers × 12 heads"
     assert layout(decoder=[4]).spelled() == "1 layer × 4 heads"
     assert layout(encoder=[12, 7, 1]).spelled() == "3 layers, 20 heads"
@@ -46,7 +46,7 @@ def test_layers_and_heads_in_words() -> None:
     assert both.spelled() == "encoder 6 layers × 8 heads + decoder 6 layers × 8 heads + cross 6 layers × 8 heads"
 
 
-def test_a_run_and_its_measures(run: hs.Run) -> None:
+def test_a_run_and_its_measures_have_a_repr_text_and_html(run: hs.Run) -> None:
     assert repr(run) == "Run(given maps: tokens, entropy)"
     assert repr(run["tokens"]) == f"Measured('tokens' of given maps: {len(run['tokens'].table)} rows)"
     assert str(run).startswith(f"Run({run.signature})")
@@ -57,7 +57,7 @@ def test_a_run_and_its_measures(run: hs.Run) -> None:
     assert "tokens of given maps" in run["tokens"]._repr_html_()
 
 
-def test_a_run_with_a_warning_says_so() -> None:
+def test_a_run_shows_its_warnings() -> None:
     warned = hs.run("mini", "sampler", ["entropy"], limit=1, replicates=0, gallery=0)
     assert repr(warned) == "Run(mini on sampler: entropy)"
     warned.results.manifest = {**warned.results.manifest, "warnings": ["<b>most</b> tokens are unknown"]}
@@ -65,14 +65,14 @@ def test_a_run_with_a_warning_says_so() -> None:
     assert "warning: &lt;b&gt;most" in warned._repr_html_()
 
 
-def test_a_comparison(run: hs.Run) -> None:
+def test_a_comparison_has_a_repr_text_and_html(run: hs.Run) -> None:
     compared = hs.compare(run, run)
     assert repr(compared) == f"Compared({', '.join(compared.names)}: {', '.join(compared.values)})"
     assert "intervals:" in str(compared)
     assert compared._repr_html_().count("<table") == 1
 
 
-def test_a_study_and_twins(small_model: Model) -> None:
+def test_studies_and_twins_have_a_repr_text_and_html(small_model: Model) -> None:
     study = hs.ablate("mini", "sampler", parts=["layers"], limit=1, replicates=0)
     assert repr(study) == "StudyResult(ablation of mini on sampler: summary, ablation_layers)"
     assert str(study).endswith(study.signature)

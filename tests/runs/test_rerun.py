@@ -1,4 +1,4 @@
-"""Making a run again: the same bits, or what differs and why."""
+"""Repeating a run: the same bits, or the differences and their causes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(whole, tmp_path / "run"))
 
 
-def test_a_run_is_the_same_again(run: Path) -> None:
+def test_a_rerun_of_a_run_is_identical(run: Path) -> None:
     found = hs.rerun(run)
     assert found.identical
     rows = sum(len(table) * 7 for table in Results.open(run).values())  # layer, value, low, high, n, documents, baseline
@@ -44,11 +44,11 @@ def test_a_run_is_the_same_again(run: Path) -> None:
         f"identical to the last bit: 2 tables with {found.same.numbers:,} numbers, and the states behind them with "
         f"{found.same.states:,}, and the gallery"
     ]
-    assert sorted(path.name for path in run.parent.iterdir()) == ["run"], "nothing is left beside it"
+    assert sorted(path.name for path in run.parent.iterdir()) == ["run"], "the folder of the rerun is removed"
 
 
-def test_a_study_is_the_same_again(mini: Model, tmp_path: Path) -> None:
-    """Of all kinds of studies: tests/studies."""
+def test_a_rerun_of_a_study_is_identical(mini: Model, tmp_path: Path) -> None:
+    """Reruns of all kinds of studies are tested in tests/studies."""
     study = hs.flow(mini, "sampler", tmp_path / "study", measures=["A"], norm="sum", parts=["trees"], limit=3, replicates=0)
     found = hs.rerun(study)
     assert found.identical, repr(found)
@@ -58,8 +58,8 @@ def test_a_study_is_the_same_again(mini: Model, tmp_path: Path) -> None:
         hs.rerun(study, engine="processes")
 
 
-def test_what_differs_is_told(run: Path) -> None:
-    """A table with one number changed by a last bit and one by a tenth, and its checksum put right."""
+def test_differences_of_a_rerun_are_listed(run: Path) -> None:
+    """In a table, one number differs in its last bit and one by 0.1; the checksum is corrected."""
     results = Results.open(run)
     columns = {name: results["entropy"][name] for name in results["entropy"].columns}
     columns["value"][3] = float(np.nextafter(columns["value"][3], 9))
@@ -71,11 +71,11 @@ def test_what_differs_is_told(run: Path) -> None:
     versions = {**results.manifest["identity"]["versions"], "torch": "1.0"}
     manifest = {**results.manifest, "files": files | gallery, "identity": {**results.manifest["identity"], "versions": versions}}
     Folder(run).write_manifest({**manifest, "made": {**manifest["made"], "threads": [1, 3]}})
-    said: list[str] = []
-    found = hs.rerun(run, run.parent / "new", tell=said.append)
+    messages: list[str] = []
+    found = hs.rerun(run, run.parent / "new", tell=messages.append)
     assert not found.identical
     assert not found.same.noise
-    assert said[0].startswith("torch was 1.0 and is ")
+    assert messages[0].startswith("torch was 1.0 and is ")
     differing = {(one.where, one.what): one for one in found.same.differences}
     assert set(differing) == {("table entropy", "value"), ("table entropy", "baseline")}
     assert differing["table entropy", "value"].noise
@@ -87,8 +87,8 @@ def test_what_differs_is_told(run: Path) -> None:
     assert (run.parent / "new" / "run.json").is_file()
 
 
-def test_noise_is_told_from_more(run: Path) -> None:
-    """Differences of states, of shapes and of tables that are not there."""
+def test_floating_point_noise_is_distinguished_from_larger_differences(run: Path) -> None:
+    """Differences of states, differences of shapes, and missing tables."""
     then = Results.open(run)
     states, _ = read_states(run / "states.safetensors")
     other = Path(shutil.copytree(run, run.parent / "other"))
@@ -108,7 +108,9 @@ def test_noise_is_told_from_more(run: Path) -> None:
     assert (other / "states.safetensors").read_bytes() == encode_states(states, {})
 
 
-def test_corpora_are_found_from_where_the_run_was_started(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corpora_are_found_relative_to_the_folder_where_the_run_was_started(
+    mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("A cat sat on a mat. It slept.")
     monkeypatch.chdir(tmp_path)
@@ -128,11 +130,11 @@ def test_corpora_are_found_from_where_the_run_was_started(mini: Model, tmp_path:
         hs.rerun(tmp_path / "out" / "run", corpus=tmp_path / "a.txt")
 
 
-def test_nothing_of_the_place_is_kept_without_need(whole: Path) -> None:
+def test_the_folder_where_a_run_was_started_is_stored_only_if_needed(whole: Path) -> None:
     assert "from" not in json.loads((whole / "run.json").read_text())["made"]
 
 
-def test_what_cannot_be_made_again_is_refused(mini: Model, run: Path, tmp_path: Path) -> None:
+def test_runs_that_cannot_be_repeated_are_refused(mini: Model, run: Path, tmp_path: Path) -> None:
     documents = Corpus.of(list(read("sampler"))[:1])
     hs.run(mini, documents, ["entropy"], tmp_path / "memory", replicates=0, gallery=0)
     with pytest.raises(RunError, match=r"texts in memory, not from a file.*headscope\.rerun\(.*corpus="):
@@ -154,7 +156,7 @@ def test_what_cannot_be_made_again_is_refused(mini: Model, run: Path, tmp_path: 
         hs.rerun(run, run)
 
 
-def test_the_command_ends_with_what_was_found(run: Path) -> None:
+def test_the_exit_status_of_the_command_is_1_if_results_differ(run: Path) -> None:
     manifest = json.loads((run / "run.json").read_text())
     Folder(run).write_manifest({**manifest, "settings": {**manifest["settings"], "seed": 1}})
     found = CliRunner().invoke(app, ["rerun", str(run)])
@@ -166,7 +168,7 @@ def test_the_command_ends_with_what_was_found(run: Path) -> None:
     assert (again.exit_code, again.stdout) == (0, "")
 
 
-def test_the_same_name_for_all(run: Path) -> None:
+def test_rerun_returns_its_outcome_with_a_repr(run: Path) -> None:
     found = hs.rerun(run)
     assert isinstance(found, Rerun)
     assert repr(found).startswith("identical to the last bit")

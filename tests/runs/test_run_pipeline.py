@@ -1,4 +1,4 @@
-"""From a corpus to tables, with the embedded model: the same numbers however the work is cut up."""
+"""From a corpus to tables with the embedded model: batches, shards, processes and interruptions change no number."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def values(run: hs.Run) -> dict[str, np.ndarray[Any, Any]]:
     }
 
 
-def test_the_folder_holds_what_was_measured(whole: Path) -> None:
+def test_the_folder_contains_the_counts_versions_and_tables_of_the_run(whole: Path) -> None:
     manifest = json.loads((whole / "run.json").read_text())
     assert manifest["status"] == "complete"
     corpus = read(*FEW)
@@ -71,9 +71,9 @@ def test_the_folder_holds_what_was_measured(whole: Path) -> None:
     assert run["entropy"].table.arrow.schema.metadata[b"signature"].decode() == run.signature
 
 
-def test_equal_to_eager_attention_and_numpy(whole: Path) -> None:
-    """Nothing of headscope but its tokens: the network is run text by text with output_attentions=True."""
-    model = hs.load()  # the shared one stays as it is
+def test_tables_equal_eager_attention_and_numpy(whole: Path) -> None:
+    """Only the tokens are from headscope: the network is run text by text with output_attentions=True."""
+    model = hs.load()  # not the shared model, which must stay unchanged
     texts = list(Encoder(model.tokenizer).texts(read(*FEW), Tally()))
     found = []
     for text in texts:
@@ -108,14 +108,14 @@ def test_batches_shards_and_document_order_change_nothing(mini: Model, whole: Pa
         assert_allclose(found[name], array, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
-def test_several_processes_give_the_same_bits(whole: Path, tmp_path: Path) -> None:
+def test_several_processes_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     hs.run("mini", FEW, out=tmp_path / "run", engine="processes", shard_tokens=120, replicates=20)
     assert files(tmp_path / "run") == files(whole)
 
 
-def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path) -> None:
-    """A real kill -9, at a moment when some shards are done and some are not. No worker outlives it. The killed process
-    is writing a part, as it would be without workers.
+def test_a_killed_and_resumed_run_writes_the_same_bytes(whole: Path, tmp_path: Path) -> None:
+    """The process is killed with SIGKILL while some shards are finished and some are not, and no worker outlives it.
+    The killed process is the one that writes the parts, as in a run without workers.
     """
     out = tmp_path / "run"
     options = ["--out", str(out), "--engine", "processes", "--workers", "1", "--shard-tokens", "120", "--replicates", "20"]
@@ -133,11 +133,11 @@ def test_killed_and_resumed_gives_the_same_bits(whole: Path, tmp_path: Path) -> 
     assert files(out) == files(whole)
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_shards_and_prints_how_to_continue(tmp_path: Path) -> None:
     out = tmp_path / "run"
     options = ["--out", str(out), "--engine", "processes", "--workers", "1", "--shard-tokens", "60", "--replicates", "20"]
     with waiting_run(tmp_path, options) as process:
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the run and all its workers
+        os.killpg(process.pid, signal.SIGINT)  # like a terminal: to the run and all its workers
         _, stderr = process.communicate()
     assert process.returncode == 130, stderr.decode()
     assert "--resume continues" in stderr.decode()
@@ -152,14 +152,14 @@ def test_resume_of_a_finished_run_computes_nothing(mini: Model, whole: Path) -> 
     assert len(run["tokens"].table) == 864
 
 
-def test_resume_with_other_settings_is_refused_by_name(mini: Model, whole: Path) -> None:
+def test_resume_with_other_settings_or_texts_is_refused_with_the_differences(mini: Model, whole: Path) -> None:
     with pytest.raises(RunError, match=r"max_length was 128 and is 64; seed was 0 and is 3"):
         hs.run(mini, FEW, out=whole, shard_tokens=120, replicates=20, resume=True, max_length=64, seed=3)
     with pytest.raises(RunError, match="the corpus has changed"):
         hs.run(mini, Corpus.of(list(read("sampler"))[:1]), out=whole, shard_tokens=120, replicates=20, resume=True)
 
 
-def test_a_folder_in_use_or_full_of_other_things_is_left_alone(mini: Model, whole: Path, tmp_path: Path) -> None:
+def test_a_folder_in_use_or_with_other_files_is_refused(mini: Model, whole: Path, tmp_path: Path) -> None:
     with Folder(whole).locked(), pytest.raises(RunError, match="another run is writing"):
         hs.run(mini, "sampler", out=whole, overwrite=True)
     (tmp_path / "tables").mkdir()
@@ -200,7 +200,7 @@ def test_a_run_that_failed_before_it_began_does_not_block_its_folder(mini: Model
     assert hs.run(mini, "sampler", out=tmp_path / "run", limit=2).results.manifest["counts"]["texts"] == 2
 
 
-def test_what_a_kill_leaves_behind_does_no_harm(mini: Model, tmp_path: Path) -> None:
+def test_temporary_files_of_a_killed_run_are_removed(mini: Model, tmp_path: Path) -> None:
     out = tmp_path / "run"
     out.mkdir()
     (out / ".run.json.4711.tmp").write_text("{")
@@ -208,7 +208,7 @@ def test_what_a_kill_leaves_behind_does_no_harm(mini: Model, tmp_path: Path) -> 
     assert not list(out.glob(".*.tmp"))
 
 
-def test_a_resumed_run_may_be_spelled_differently(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_resumed_with_another_path_to_the_same_corpus(mini: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("A cat sat. It slept.")
     monkeypatch.chdir(tmp_path)
     first = hs.run(mini, "a.txt", out=tmp_path / "run", replicates=0)
@@ -218,26 +218,26 @@ def test_a_resumed_run_may_be_spelled_differently(mini: Model, tmp_path: Path, m
     assert (files(tmp_path / "run"), (tmp_path / "run" / "run.json").read_bytes()) == before, "it was opened, not run again"
 
 
-def test_documents_are_counted_also_under_a_limit(mini: Model) -> None:
+def test_documents_are_counted_with_a_limit_on_texts(mini: Model) -> None:
     first = next(iter(read("sampler")))
     run = hs.run(mini, "sampler", ["entropy"], limit=len(first.sentences) + 1, replicates=0)
     assert run.results.manifest["counts"]["documents"] == 2
 
 
-def test_the_signature_names_what_is_not_usual(mini: Model) -> None:
-    usual = hs.run(mini, "sampler", limit=2, replicates=0).signature
-    assert "entropy." not in usual
+def test_the_signature_contains_settings_that_are_not_defaults(mini: Model) -> None:
+    default = hs.run(mini, "sampler", limit=2, replicates=0).signature
+    assert "entropy." not in default
     options: dict[str, dict[str, Any]] = {"entropy": {"base": "bits"}, "tokens": {"average": "token", "groups": ["sep"]}}
     other = hs.run(mini, "sampler", options, limit=2, replicates=0, layers=[1, 2], overlong="truncate", preset="reference").signature
     for part in ("entropy.base:bits", "entropy.smoothing:0.0001", "tokens.average:token", "tokens.groups:sep", "layers:1,2"):
         assert part in other.split("|")
     for part in ("overlong:truncate", "preset:reference", "measures:entropy,tokens", "unit:sentence"):
         assert part in other.split("|")
-    assert "segment_ids" not in other, "as the preset has it"
-    assert usual.split("|run:")[1] != other.split("|run:")[1]
+    assert "segment_ids" not in other, "segment_ids has the value of the preset"
+    assert default.split("|run:")[1] != other.split("|run:")[1]
 
 
-def test_a_changed_model_is_another_model(mini: Model) -> None:
+def test_a_changed_model_has_another_fingerprint_and_cannot_be_sent_to_processes(mini: Model) -> None:
     changed = hs.load()
     changed.network.encoder.layer[0].attention.self.query.weight.zero_()
     assert changed.fingerprint != mini.fingerprint
@@ -245,7 +245,7 @@ def test_a_changed_model_is_another_model(mini: Model) -> None:
         hs.run(changed, "sampler", engine="processes")
 
 
-def test_states_can_make_the_tables_again(mini: Model, whole: Path) -> None:
+def test_tables_are_reproduced_from_the_states(mini: Model, whole: Path) -> None:
     states, _ = read_states(whole / "states.safetensors")
     for name in ("positions", "tokens", "entropy"):
         again = make(name).tables(states[name], mini.layout)[name]
@@ -286,14 +286,14 @@ def test_layers_can_be_chosen(mini: Model, whole: Path) -> None:
         ({"device": "quantum"}, "device 'quantum' cannot be used"),
     ],
 )
-def test_a_mistake_is_one_clear_error(settings: dict[str, Any], says: str) -> None:
+def test_invalid_settings_are_refused_with_one_clear_error(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(HeadscopeError) as error:
         hs.run(**settings)
     assert says in str(error.value)
 
 
-def test_garbage_in_padded_rows_does_no_harm(mini: Model) -> None:
-    """Some kernels leave NaN where a row sees nothing; a batch with it must equal the texts alone."""
+def test_nan_in_padded_rows_changes_no_number(mini: Model) -> None:
+    """Some kernels leave NaN in rows that see no token. A batch with such rows must equal its texts alone."""
     short, long = sorted(Encoder(mini.tokenizer).texts(read("sampler"), Tally()), key=len)[::40][:2]
     site = Site("encoder", 0, 2, 2, "x")
     rng = np.random.default_rng(0)
@@ -301,20 +301,20 @@ def test_garbage_in_padded_rows_does_no_harm(mini: Model) -> None:
     measures = [make(name, {"level": level}) for name in ("positions", "tokens", "entropy") for level in ("token", "word")]
     for measure in measures:
         plan = Plan.make([measure], [site])
-        apart = Accumulator(plan, 0)
+        alone = Accumulator(plan, 0)
         for text, own in zip((short, long), maps, strict=True):
-            apart.add(BatchView([text], "mean", partial(poisson_weights, replicates=0)), 0, torch.from_numpy(own[None].copy()))
+            alone.add(BatchView([text], "mean", partial(poisson_weights, replicates=0)), 0, torch.from_numpy(own[None].copy()))
         padded = np.full((2, 2, len(long), len(long)), np.nan, dtype=np.float32)
         padded[0, :, : len(short)] = 0
         padded[0, :, : len(short), : len(short)] = maps[0]
         padded[1] = maps[1]
         together = Accumulator(plan, 0)
         together.add(BatchView([short, long], "mean", partial(poisson_weights, replicates=0)), 0, torch.from_numpy(padded))
-        for name, array in apart.states[measure.name].arrays.items():
+        for name, array in alone.states[measure.name].arrays.items():
             assert_allclose(together.states[measure.name][name], array, rtol=1e-5, atol=1e-6)
 
 
-def test_a_corpus_whose_name_is_no_text(tmp_path: Path) -> None:
+def test_a_corpus_with_a_file_name_that_is_not_utf8_is_measured(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     Path(os.fsdecode(name)).write_text("The cat sat on the mat. It was a good mat.\n", encoding="utf-8")
     run = hs.run("mini", os.fsdecode(name), ["entropy"], tmp_path / "out", replicates=2)

@@ -1,7 +1,7 @@
-"""One rule for the signatures of all kinds of results: a setting is shown when it is not at its default, or is declared
-neutral.
+"""Signatures of all kinds of results follow one rule: a setting is shown if it is not at its default, unless it is
+declared neutral.
 
-What holds of all studies is tried in tests/studies.
+Signatures of studies are tested in tests/studies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def kinds(of: type[Specification] = Specification) -> Iterator[type[Specificatio
 
 
 def specifications() -> dict[str, type[Specification]]:
-    """All kinds there are but those of studies, also those that nobody thought of here."""
+    """All kinds of specifications except those of studies, found by importing their modules, so that new kinds are
+    included.
+    """
     for package in ("engine", "runs", "replication"):
         top = importlib.import_module(f"headscope.{package}")
         for module in pkgutil.walk_packages(top.__path__, f"{top.__name__}."):
@@ -40,23 +42,23 @@ def specifications() -> dict[str, type[Specification]]:
 SPECS = specifications()
 
 
-def test_all_kinds_are_there() -> None:
+def test_all_specifications_are_found() -> None:
     assert set(SPECS) == {"RunSpec", "MapSpec", "ReplicationSpec"}
 
 
 @pytest.mark.parametrize("kind", SPECS)
-def test_nothing_is_shown_of_what_is_usual(kind: str) -> None:
+def test_default_settings_are_not_shown(kind: str) -> None:
     shows_nothing_usual(SPECS[kind])
 
 
 @pytest.mark.parametrize("kind", SPECS)
 def test_a_changed_setting_is_shown_or_neutral(kind: str) -> None:
     shows_what_is_changed(SPECS[kind])
-    assert {*SPECS[kind].having(Role.NEUTRAL)} <= _PASSING, "a comparison would tell runs apart by it"
+    assert {*SPECS[kind].having(Role.NEUTRAL)} <= _PASSING, "a comparison would name runs by a neutral setting"
 
 
-def test_what_flow_and_ablation_kept_to_themselves() -> None:
-    """The parts that were in the hash alone, and those that were always printed."""
+def test_flow_and_ablation_show_only_settings_that_are_not_defaults() -> None:
+    """Settings that earlier versions showed only in the hash, and settings that they always showed."""
     flow = REGISTRY["flow"].make({"deletion": "listwise", "labels": "whole", "resample": "sentence"}).resolved({"trees"})
     assert flow.shown() == {"parts": "trees,agreement", "deletion": "listwise", "labels": "whole", "resample": "sentence"}
     assert REGISTRY["flow"].make({"preset": "reference", "limit": None}).resolved(set()).shown() == {
@@ -68,8 +70,8 @@ def test_what_flow_and_ablation_kept_to_themselves() -> None:
     assert REGISTRY["ablation"].make({"beams": 2}).shown() == {"beams": "2"}
 
 
-def test_a_corpus_by_its_name_and_hash(mini: Model) -> None:
-    """What edge probes were scored on."""
+def test_the_signature_contains_the_name_and_the_hash_of_each_corpus(mini: Model) -> None:
+    """Also the corpus on which edge probes are scored."""
     corpus = read("sampler")
     spec = REGISTRY["edge_probe"].make({"dev": "some/where/dev.conllu", "cache": "somewhere"})
     now = identity(spec, "cpu", {"model": mini.fingerprint, "corpus": corpus.hash(), "dev": corpus.hash(), "look": None})
@@ -82,8 +84,8 @@ def test_a_corpus_by_its_name_and_hash(mini: Model) -> None:
     assert len(parts) == 5
 
 
-def test_folders_of_versions_that_counted_other_settings() -> None:
-    """Settings that only one side has do not differ; what both have does."""
+def test_settings_that_another_version_lacks_are_not_differences() -> None:
+    """Settings that only one side has are not compared; settings that both have are."""
     now = identity(make_spec({"seed": 1}), "cpu", {"model": "m", "corpus": "c"})
     then = {
         **now,

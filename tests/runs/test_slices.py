@@ -1,4 +1,4 @@
-"""Slices of a run: each is what a run over its documents alone gives, and the whole stays as it was."""
+"""Slices of a run: each equals a run over its documents alone, and the tables of the whole run do not change."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ MEASURES: dict[str, dict[str, Any]] = {
 }
 SETTINGS: dict[str, Any] = {"replicates": 20, "gallery": 0}
 GENRES = ("news", "diary", NO_VALUE)
-CORPUS_BOUND = {"chance", "chance_error"}  # of heads against trees of other sentences of the corpus
+CORPUS_BOUND = {"chance", "chance_error"}  # columns that depend on trees of other sentences of the corpus
 
 
 def documents(count: int = 14) -> list[Document]:
-    """Documents of the sampler, in turn of two genres, and one without."""
+    """Documents of the sampler with two genres in turn; the last one has no genre."""
     whole = excerpt(count, 4)
     named = [{"genre": GENRES[number % 2], "year": str(1990 + number % 2)} for number in range(count - 1)]
     return [replace(document, metadata=metadata) for document, metadata in zip(whole, [*named, {}], strict=True)]
@@ -52,8 +52,8 @@ def sliced(small_model: Model, tmp_path_factory: pytest.TempPathFactory) -> hs.R
     return hs.run(small_model, Corpus.of(documents()), MEASURES, out, by="genre", shard_tokens=300, **SETTINGS)
 
 
-def same_tables(left: hs.Run, right: hs.Run) -> None:
-    """Equal to float rounding; counts and words exactly."""
+def assert_same_tables(left: hs.Run, right: hs.Run) -> None:
+    """Assert that the tables of two runs are equal: floats up to rounding, counts and words exactly."""
     assert list(left.results) == list(right.results)
     for name in left.results:
         a, b = left.results[name], right.results[name]
@@ -69,7 +69,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in [folder / "states.safetensors", *(folder / "tables").iterdir()]}
 
 
-def test_the_whole_is_as_without_slices_to_the_last_bit(small_model: Model, sliced: hs.Run) -> None:
+def test_slices_do_not_change_the_tables_of_the_whole_run(small_model: Model, sliced: hs.Run) -> None:
     whole = hs.run(small_model, Corpus.of(documents()), MEASURES, shard_tokens=300, **SETTINGS)
     for name in whole.results:
         for column in whole.results[name].columns:
@@ -79,11 +79,11 @@ def test_the_whole_is_as_without_slices_to_the_last_bit(small_model: Model, slic
 
 
 @pytest.mark.parametrize("genre", GENRES)
-def test_a_slice_is_what_its_documents_alone_give(small_model: Model, sliced: hs.Run, genre: str) -> None:
+def test_a_slice_equals_a_run_over_its_documents_alone(small_model: Model, sliced: hs.Run, genre: str) -> None:
     own = [document for document in documents() if slice_of(document, "genre") == genre]
     alone = hs.run(small_model, Corpus.of(own), MEASURES, **SETTINGS)
     part = hs.open_run(sliced.results.path or "").slice(genre=genre)
-    same_tables(part, alone)
+    assert_same_tables(part, alone)
     assert part.results.manifest["counts"]["documents"] == len(own) == sliced.slices[genre]
     assert math.isnan(part["entropy"].table["low"][0]) == (len(own) < 6)
     assert sliced["entropy"].slices.where(genre=genre).without("genre")["value"] == part["entropy"].table["value"]
@@ -93,8 +93,8 @@ def test_batches_shards_and_order_change_nothing(small_model: Model, sliced: hs.
     other = hs.run(small_model, Corpus.of(documents()[::-1]), MEASURES, by="genre", shard_tokens=90, batch_tokens=64, **SETTINGS)
     for genre in GENRES:
         part = other.slice(genre=genre)
-        # The order of documents decides which trees of other sentences a control takes, and nothing else.
-        same_tables(part, sliced.slice(genre=genre))
+        # The order of documents only changes which trees of other sentences a control uses.
+        assert_same_tables(part, sliced.slice(genre=genre))
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return found
 
 
-def test_engines_readers_and_resuming_give_the_same_bits(small_folder: Path, paths: list[Path], tmp_path: Path) -> None:
+def test_engines_readers_and_resumed_runs_write_the_same_bytes(small_folder: Path, paths: list[Path], tmp_path: Path) -> None:
     settings = {"by": "genre", "shard_tokens": 120, **SETTINGS}
     measures = ["entropy", "tokens"]
     hs.run(small_folder, paths, measures, tmp_path / "local", **settings)
@@ -129,27 +129,27 @@ def test_engines_readers_and_resuming_give_the_same_bits(small_folder: Path, pat
         hs.run(small_folder, paths, measures, tmp_path / "local", resume=True, **{**settings, "by": "year"})
 
 
-def test_differences_of_slices_are_those_of_two_runs(small_model: Model, sliced: hs.Run) -> None:
+def test_differences_of_slices_equal_those_of_separate_runs(small_model: Model, sliced: hs.Run) -> None:
     runs = [
         hs.run(small_model, Corpus.of([one for one in documents() if slice_of(one, "genre") == genre]), MEASURES, **SETTINGS)
         for genre in ("news", "diary")
     ]
-    apart, found = hs.compare(*runs), hs.compare(*(sliced.slice(genre=genre) for genre in ("news", "diary")))
+    separate, found = hs.compare(*runs), hs.compare(*(sliced.slice(genre=genre) for genre in ("news", "diary")))
     assert found.names == ("genre=news", "genre=diary")
-    assert found.comparison.how == apart.comparison.how == "as two independent samples of documents"
-    for name, table in apart.differences.items():
+    assert found.comparison.how == separate.comparison.how == "as two independent samples of documents"
+    for name, table in separate.differences.items():
         other = found.differences[name]
         assert len(other) == len(table) > 0
         for column in ("a", "b", "difference", "low", "high", "p", "documents"):
             assert_allclose(other[column], table[column], rtol=1e-5, atol=1e-6)
-    assert any(p <= 1 for p in found.differences["heads"]["p"])  # there are intervals, and they are corrected
+    assert any(p <= 1 for p in found.differences["heads"]["p"])  # there are intervals, and p-values are corrected
 
 
-def test_the_same_slice_of_two_runs_is_paired(small_model: Model, sliced: hs.Run) -> None:
+def test_slices_with_the_same_documents_are_paired(small_model: Model, sliced: hs.Run) -> None:
     assert hs.compare(sliced.slice(genre="news"), sliced.slice(genre="news")).comparison.how.startswith("paired")
 
 
-def test_columns_that_any_corpus_has(small_model: Model) -> None:
+def test_any_corpus_has_slices_by_label_subset_speaker_and_length(small_model: Model) -> None:
     words = tuple(Word(form) for form in ["a", "b", "c", "d"])
     plain = Document("x", (Sentence(words, speaker="ann"), Sentence(words, speaker="ann")), label="good", subset="pro")
     assert [slice_of(plain, name) for name in ("label", "subset", "speaker", "length", "genre")] == [
@@ -169,8 +169,8 @@ def test_columns_that_any_corpus_has(small_model: Model) -> None:
     assert in_order([NO_VALUE, "b", "a10", "a9"]) == ["a9", "a10", "b", NO_VALUE]
 
 
-def test_a_column_that_the_tables_have_too(small_model: Model) -> None:
-    """Relations have labels, as documents do: the column of slices then has another name."""
+def test_a_column_of_slices_is_renamed_if_the_tables_have_a_column_of_its_name(small_model: Model) -> None:
+    """Tables of relations have a column `label`, so the column of slices has another name."""
     corpus = Corpus.of(replace(document, label=str(number % 2)) for number, document in enumerate(documents(4)))
     run = hs.run(small_model, corpus, {"relations": {"least": 1}}, by="label", **SETTINGS)
     table = run["relations"].slices
@@ -180,7 +180,7 @@ def test_a_column_that_the_tables_have_too(small_model: Model) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen(Measure):
-    """A measure of somebody's own that adds to its whole state alone: the number of texts that a head has seen."""
+    """A user-defined measure of the number of texts per head. It adds only to the state of the whole run."""
 
     name: ClassVar[str] = "seen"
     summary: ClassVar[str] = "texts"
@@ -195,7 +195,7 @@ class Seen(Measure):
         return {self.name: {"head": [str(id) for id in layout.ids()], "n": state["n"]}}
 
 
-def test_a_measure_that_divides_nothing_is_told_of(small_model: Model) -> None:
+def test_a_measure_without_slices_is_reported_by_a_warning(small_model: Model) -> None:
     with pytest.warns(HeadscopeWarning, match="seen has no slices"):
         run = hs.run(small_model, Corpus.of(documents(4)), ["entropy", Seen], by="genre", **SETTINGS)
     assert run["seen"].table["n"][0] == run.results.manifest["counts"]["texts"]
@@ -204,7 +204,7 @@ def test_a_measure_that_divides_nothing_is_told_of(small_model: Model) -> None:
         _ = run["seen"].slices
 
 
-def test_what_cannot_be_sliced_is_one_clear_error(small_model: Model, sliced: hs.Run) -> None:
+def test_invalid_slices_are_refused_with_one_clear_error(small_model: Model, sliced: hs.Run) -> None:
     corpus = Corpus.of(documents())
     with pytest.raises(RunError, match=r"no document of memory has a value in the column 'topic'\. The columns are genre, year, length"):
         hs.run(small_model, corpus, by="topic", **SETTINGS)
@@ -221,24 +221,25 @@ def test_what_cannot_be_sliced_is_one_clear_error(small_model: Model, sliced: hs
         hs.measure(np.full((1, 1, 2, 2), 0.5), ["a", "b"], by="genre")
 
 
-def told(*arguments: object) -> str:
+def output_of(*arguments: object) -> str:
+    """The output of a command that succeeds."""
     outcome = CliRunner().invoke(app, [str(one) for one in arguments])
     assert outcome.exit_code == 0, outcome.output
     return outcome.output
 
 
-def test_slices_on_the_command_line(sliced: hs.Run, paths: list[Path], tmp_path: Path) -> None:
+def test_slices_are_shown_and_compared_on_the_command_line(sliced: hs.Run, paths: list[Path], tmp_path: Path) -> None:
     folder = sliced.results.path
-    assert f"slices by genre: diary (6 documents), news (7 documents), {NO_VALUE} (1 document)" in told("show", folder)
-    rows = json.loads(told("show", folder, "entropy", "--where", "genre=news", "--where", "layer=2", "--format", "json"))
+    assert f"slices by genre: diary (6 documents), news (7 documents), {NO_VALUE} (1 document)" in output_of("show", folder)
+    rows = json.loads(output_of("show", folder, "entropy", "--where", "genre=news", "--where", "layer=2", "--format", "json"))
     expected = sliced.slice(genre="news")["entropy"].table.where(layer=2)
     assert [row["value"] for row in rows] == expected["value"]
-    assert "genre=diary − genre=news" in told("compare", folder, "genre=news", "genre=diary", "--quantity", "entropy")
-    everyone = told("compare", folder, "--table", "overall", "--format", "json")
-    assert {(row["first"], row["second"]) for row in json.loads(everyone)} == {
+    assert "genre=diary − genre=news" in output_of("compare", folder, "genre=news", "genre=diary", "--quantity", "entropy")
+    overall = output_of("compare", folder, "--table", "overall", "--format", "json")
+    assert {(row["first"], row["second"]) for row in json.loads(overall)} == {
         ("genre=diary", "genre=news"),
         ("genre=diary", f"genre={NO_VALUE}"),
     }
     spec = tmp_path / "run.toml"
     spec.write_text(f'corpus = "{paths[0]}"\nby = "year"\nlimit = 3\nreplicates = 0\nmeasures = ["entropy"]\n')
-    assert "slices by year: 1990" in told("run", spec, "--gallery", 0, "-o", tmp_path / "run")
+    assert "slices by year: 1990" in output_of("run", spec, "--gallery", 0, "-o", tmp_path / "run")

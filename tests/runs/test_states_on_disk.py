@@ -1,4 +1,4 @@
-"""States as they lie on disk."""
+"""States on disk."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headscope.core.state import State
 from headscope.results.folder import encode_states, read_states
 
 
-def test_arrays_whose_axes_are_in_another_order_in_memory_come_back_as_they_were(tmp_path: Path) -> None:
-    turned = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
+def test_arrays_that_are_not_contiguous_in_memory_are_read_back_unchanged(tmp_path: Path) -> None:
+    transposed = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
     path = tmp_path / "states.safetensors"
-    path.write_bytes(encode_states({"some": State({"turned": turned}, {"turned": "sum"})}, {}))
-    np.testing.assert_array_equal(read_states(path)[0]["some"]["turned"], turned)
+    path.write_bytes(encode_states({"some": State({"turned": transposed}, {"turned": "sum"})}, {}))
+    np.testing.assert_array_equal(read_states(path)[0]["some"]["turned"], transposed)

@@ -1,3 +1,5 @@
+"""Tables: rows, columns, conversions and text formats."""
+
 from __future__ import annotations
 
 import json
@@ -11,7 +13,7 @@ from headscope.results.table import Table
 TABLE = Table.of({"kind": ["encoder"] * 3, "layer": [1, 2, 10], "quantity": ["to_a|b", "x_y", "x_y"], "value": [0.25, math.nan, 0.5]})
 
 
-def test_rows_columns_and_choices() -> None:
+def test_a_table_is_indexed_filtered_and_sorted() -> None:
     assert len(TABLE) == 3
     assert TABLE.columns == ["kind", "layer", "quantity", "value"]
     assert TABLE["layer"] == [1, 2, 10]
@@ -31,19 +33,19 @@ def test_rows_columns_and_choices() -> None:
         (lambda: TABLE.to_text("docx"), "format 'docx' is unknown"),
     ],
 )
-def test_a_mistake_is_named(call: object, says: str) -> None:
+def test_unknown_columns_formats_and_wrong_types_are_refused(call: object, says: str) -> None:
     assert callable(call)
     with pytest.raises(RunError, match=says):
         call()
 
 
-def test_frames() -> None:
+def test_a_table_is_converted_to_pandas_and_polars() -> None:
     pandas, polars = TABLE.to_pandas(), TABLE.to_polars()
     assert pandas["layer"].tolist() == polars["layer"].to_list() == [1, 2, 10]
     assert list(pandas.columns) == polars.columns == TABLE.columns
 
 
-def test_text_in_every_format() -> None:
+def test_a_table_is_written_as_csv_json_markdown_and_latex() -> None:
     assert TABLE.to_text("csv").splitlines()[1] == '"encoder",1,"to_a|b",0.25'
     assert json.loads(TABLE.to_text("json"))[1] == {"kind": "encoder", "layer": 2, "quantity": "x_y", "value": None}
     assert TABLE.to_text("markdown").splitlines() == [
@@ -58,7 +60,7 @@ def test_text_in_every_format() -> None:
     assert r"encoder & 1 & to\_a\textbar{}b & 0.2500 \\" in latex
 
 
-def test_parquet_bytes_are_reproducible_and_print_is_short() -> None:
+def test_parquet_bytes_are_reproducible_and_the_repr_is_short() -> None:
     assert TABLE.to_parquet() == TABLE.to_parquet()
     many = Table.of({"n": list(range(100))})
     assert repr(many).endswith("... 88 more rows")

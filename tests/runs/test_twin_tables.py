@@ -1,4 +1,4 @@
-"""Tables, intervals and sentences of twins, from planted distances."""
+"""Tables, intervals and sentences of twins from planted distances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from headscope.studies.twins.states import Sums
 
 
 def planted(rng: np.random.Generator, a: int = 6, b: int = 4, groups: int = 7) -> tuple[Twins, list[np.ndarray]]:
-    """Models of two layers whose heads have random divergences in every row, and those rows, by group of documents."""
+    """Twins of two models with two layers each, from random divergences in every row; and these rows by group of
+    documents.
+    """
     rows = [rng.uniform(0, 0.3, (int(rng.integers(1, 5)), (a + b) * (a + b - 1) // 2)) for _ in range(groups)]
     sums = Sums(
         np.array([len(part) for part in rows]),
@@ -30,10 +32,8 @@ def planted(rng: np.random.Generator, a: int = 6, b: int = 4, groups: int = 7) -
     return Twins(*heads, sums, "word", (0.1, 0.15), 0.2, 40, 0, 9, 7, "signature"), rows
 
 
-def test_intervals_are_those_of_documents_drawn_again() -> None:
-    """A group that is drawn twice is there twice; what a replicate finds is worked out from copies of rows, head by
-    head.
-    """
+def test_intervals_equal_those_of_resampled_documents() -> None:
+    """A group that is drawn twice is copied. Each replicate is computed from the copied rows, head by head."""
     found, rows = planted(np.random.default_rng(0))
     drawn = group_weights(40, 0, 7).astype(int)
     upper = np.triu_indices(10, 1)
@@ -68,7 +68,7 @@ def test_intervals_are_those_of_documents_drawn_again() -> None:
     assert_allclose(np.array([by_layer["low"], by_layer["high"]]), bounds(by_layer["value"], np.reshape(layers, (40, 4))))
 
 
-def test_tables_of_planted_distances() -> None:
+def test_tables_and_findings_equal_those_of_planted_distances() -> None:
     found, rows = planted(np.random.default_rng(1))
     distances = np.zeros((10, 10))
     distances[np.triu_indices(10, 1)] = np.concatenate(rows).mean(0)
@@ -92,19 +92,19 @@ def test_tables_of_planted_distances() -> None:
     summary = {(row["side"], row["quantity"]): row["value"] for row in found.table("twins_summary")}
     assert summary["both", "all_pairs"] == pytest.approx(between.mean())
     assert summary["a", "faint"] == np.mean(words[:6] < 0.2)
-    said = " ".join(of_twins(found))
+    text = " ".join(of_twins(found))
     faint = int((words[:6] < 0.2).sum())
     assert faint == 3
-    assert f"Faint: {faint} of one give" in said
-    assert f"A head of one is {between.min(1).mean():.3f} [" in said
-    assert f"{len(pairs)} pair" in said
+    assert f"Faint: {faint} of one give" in text
+    assert f"A head of one is {between.min(1).mean():.3f} [" in text
+    assert f"{len(pairs)} pair" in text
     with pytest.raises(HeadscopeError, match="twins_layers"):
         found.table("layers")
     with pytest.raises(HeadscopeError, match="Use a or b"):
         found.of("c")  # type: ignore[arg-type]
 
 
-def test_one_head_has_no_neighbour_and_one_document_no_interval() -> None:
+def test_a_single_head_has_no_neighbour_and_a_single_document_no_interval() -> None:
     ids = (HeadId("encoder", 0, 0),), (HeadId("decoder", 0, 0), HeadId("decoder", 0, 1))
     sums = Sums(np.array([4]), np.array([[2.0, 1.0, 0.2]]), np.array([[0.8, 0.4, 1.2]]))
     found = Twins(Heads("x", "encoder", ids[0]), Heads("y", "decoder", ids[1]), sums, "word", (0.15,), 0.1, 5, 0, 1, 1, "signature")
@@ -119,8 +119,8 @@ def test_one_head_has_no_neighbour_and_one_document_no_interval() -> None:
     quantities = {(row["side"], row["quantity"]) for row in found.table("twins_summary")}
     assert ("b", "own") in quantities
     assert not quantities & {("a", "own"), ("a", "beyond_own"), ("a", "depth"), ("a", "untrained"), ("a", "nearer_than_untrained")}
-    said = of_twins(found)
+    text = of_twins(found)
     compared = "1 head of x and 2 of y are compared: encoder and decoder attention between words"
-    assert said[0].startswith(f"{compared}, 4 rows of 1 text of 1 document")
-    assert said[1] == "A head of x is 0.100 from its twin in y, on average."
-    assert said[-1] == "Faint: 1 of y give less than 10% of their attention to words; only this part is compared."
+    assert text[0].startswith(f"{compared}, 4 rows of 1 text of 1 document")
+    assert text[1] == "A head of x is 0.100 from its twin in y, on average."
+    assert text[-1] == "Faint: 1 of y give less than 10% of their attention to words; only this part is compared."

@@ -1,4 +1,4 @@
-"""Heads of two models side by side: against a slow reading in float64, and against what is known."""
+"""Heads of two models side by side: against a slow computation in float64, and for models with known twins."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Model]:
 
 
 def js(p: np.ndarray, q: np.ndarray) -> float:
-    """Jensen-Shannon divergence in nats, as it is defined."""
+    """The Jensen-Shannon divergence in nats, from its definition."""
     middle = (p + q) / 2
     return float(sum(0.5 * a * np.log(a / m) for row in (p, q) for a, m in zip(row, middle, strict=True) if a > 0))
 
 
 def naive(model: Model, kind: Kind, given: Corpus = CORPUS) -> Iterator[tuple[Encoded, np.ndarray]]:
-    """Each text alone through transformers' own eager attention: what rows stand for, and maps [head, row, column]
-    in float64.
+    """For each text alone, from the eager attention of transformers: the side whose tokens are the rows, and the maps
+    [head, row, column] in float64.
     """
     network = copy.deepcopy(model.network)
     network.set_attn_implementation("eager")
@@ -73,8 +73,8 @@ def naive(model: Model, kind: Kind, given: Corpus = CORPUS) -> Iterator[tuple[En
 
 
 def words_of(side: Encoded, maps: np.ndarray) -> dict[int, dict[int, np.ndarray]]:
-    """By word of the document, row and column: what each head gives, summed over the tokens attended to, the mean of
-    those that attend.
+    """The weights of each head by word of the document, row and column: the sum over the tokens attended to, the mean
+    over the attending tokens.
     """
     tokens: dict[int, list[int]] = {}
     for token, word in enumerate(side.word_of):
@@ -83,8 +83,8 @@ def words_of(side: Encoded, maps: np.ndarray) -> dict[int, dict[int, np.ndarray]
     return {row: {column: maps[:, own][:, :, to].sum(2).mean(1) for column, to in tokens.items()} for row, own in tokens.items()}
 
 
-def plain(first: Model, second: Model, kinds: tuple[Kind, Kind]) -> tuple[np.ndarray, np.ndarray, int]:
-    """The distances of all heads, the share of attention that goes to words, and the number of rows, word by word."""
+def slow_distances(first: Model, second: Model, kinds: tuple[Kind, Kind]) -> tuple[np.ndarray, np.ndarray, int]:
+    """The distances between all heads, the share of attention to words, and the number of rows, word by word."""
     total: np.ndarray | None = None
     mass: np.ndarray | None = None
     n = 0
@@ -112,9 +112,11 @@ def plain(first: Model, second: Model, kinds: tuple[Kind, Kind]) -> tuple[np.nda
         ("bert", "bart", ("encoder", "decoder"), 28),  # without a closing token its decoder never reads the last word of a text
     ],
 )
-def test_distances_equal_a_slow_reading(models: dict[str, Model], first: str, second: str, kinds: tuple[Kind, Kind], rows: int) -> None:
+def test_distances_and_twins_equal_a_slow_computation(
+    models: dict[str, Model], first: str, second: str, kinds: tuple[Kind, Kind], rows: int
+) -> None:
     found = hs.twins(models[first], models[second], CORPUS, kind=kinds, max_length=60, replicates=0)
-    distances, words, n = plain(models[first], models[second], kinds)
+    distances, words, n = slow_distances(models[first], models[second], kinds)
     assert found.n == n == rows
     assert_allclose(found.distances, distances, atol=2e-6)
     table = found.table()
@@ -129,9 +131,9 @@ def test_distances_equal_a_slow_reading(models: dict[str, Model], first: str, se
     assert table["own_neighbour"] == [str((*found.a.ids, *found.b.ids)[at]) for at in own.argmin(1)]
 
 
-def test_whole_rows_of_tokens(models: dict[str, Model]) -> None:
-    """Special tokens are rows and columns, too; those of bert and of the same with other weights are the same
-    tokens.
+def test_distances_at_token_level_include_special_tokens(models: dict[str, Model]) -> None:
+    """Special tokens are rows and columns, too. Both models are bert, with different weights, so their tokens are the
+    same.
     """
     other = hs.load(models["bert"].name, random=1)
     found = hs.twins(models["bert"], other, CORPUS, level="token", max_length=60, replicates=0)
@@ -148,7 +150,7 @@ def test_whole_rows_of_tokens(models: dict[str, Model]) -> None:
     assert_allclose(found.table()["words"], mass / n, atol=1e-6)
 
 
-def test_words_of_one_token_are_tokens_without_the_special_ones(models: dict[str, Model]) -> None:
+def test_distances_of_words_of_one_token_equal_those_without_special_tokens(models: dict[str, Model]) -> None:
     short = corpus(["the cat play", "a dog , the cat .", "the dog play ."])
     other = hs.load(models["bert"].name, random=1)
     found = hs.twins(models["bert"], other, short, max_length=60, replicates=0)
@@ -164,12 +166,12 @@ def test_words_of_one_token_are_tokens_without_the_special_ones(models: dict[str
 
 
 @pytest.mark.parametrize("level", ["word", "token"])
-def test_every_head_of_a_model_is_its_own_twin(models: dict[str, Model], level: str) -> None:
+def test_every_head_is_its_own_twin_if_a_model_is_compared_with_itself(models: dict[str, Model], level: str) -> None:
     found = hs.twins(models["bert"], models["bert"], CORPUS, level=level, max_length=60, replicates=20, epsilons=(1e-6,))
     names = [str(head) for head in found.a.ids]
     table = found.table()
     assert table["twin"] == names * 2
-    assert table["distance"] == [0.0] * 16, "to the last bit"
+    assert table["distance"] == [0.0] * 16, "distances are exactly 0"
     assert all(table["mutual"])
     assert set(table["support"]) == {1.0}
     summary = {(row["side"], row["quantity"]): row for row in found.table("twins_summary")}
@@ -182,7 +184,7 @@ def test_every_head_of_a_model_is_its_own_twin(models: dict[str, Model], level: 
 
 
 def test_intervals_contain_their_values(models: dict[str, Model]) -> None:
-    """Also those of differences, which may be negative, and of shares."""
+    """Also the intervals of differences, which may be negative, and of shares."""
     found = hs.twins(models["bert"], models["bert"], "sampler", max_length=60, replicates=50, epsilons=(1e-6,))
     summary = {row["quantity"]: row for row in found.table("twins_summary") if row["side"] == "a"}
     assert summary["beyond_own"]["high"] < 0
@@ -191,8 +193,8 @@ def test_intervals_contain_their_values(models: dict[str, Model]) -> None:
         assert row["high"] <= 1 or row["quantity"] not in ("mutual", "words", "faint", "twin_1e-06", "twin_depth")
 
 
-def test_heads_that_change_places_are_found(models: dict[str, Model]) -> None:
-    """Heads of each layer are dealt out anew, with their output, so that the model computes the same."""
+def test_permuted_heads_are_found_as_twins(models: dict[str, Model]) -> None:
+    """The heads of each layer are permuted, together with their output, so that the model computes the same."""
     network = copy.deepcopy(models["bert"].network)
     orders = [[2, 0, 3, 1], [1, 3, 2, 0]]
     for layer, order in zip(network.encoder.layer, orders, strict=True):
@@ -214,11 +216,11 @@ def test_heads_that_change_places_are_found(models: dict[str, Model]) -> None:
 def test_batches_blocks_and_the_order_of_documents_change_nothing(models: dict[str, Model], monkeypatch: pytest.MonkeyPatch) -> None:
     settings: dict[str, Any] = {"max_length": 60, "replicates": 10}
     whole = hs.twins(models["bert"], models["gpt2"], CORPUS, **settings)
-    ones = hs.twins(models["bert"], models["gpt2"], CORPUS, batch_tokens=1, **settings)
-    turned = hs.twins(models["bert"], models["gpt2"], Corpus.of([*CORPUS][::-1]), **settings)
+    single_texts = hs.twins(models["bert"], models["gpt2"], CORPUS, batch_tokens=1, **settings)
+    reversed_order = hs.twins(models["bert"], models["gpt2"], Corpus.of([*CORPUS][::-1]), **settings)
     monkeypatch.setattr(twin_sums, "MOST", {"cpu": 4 * 16 * 14 * 3})  # three rows of the longest text
     blocks = hs.twins(models["bert"], models["gpt2"], CORPUS, **settings)
-    for other in (ones, turned, blocks):
+    for other in (single_texts, reversed_order, blocks):
         assert_allclose(other.distances, whole.distances, atol=1e-6)
         assert_array_equal(other.sums.rows, whole.sums.rows)
         for name in TABLES:
@@ -227,7 +229,7 @@ def test_batches_blocks_and_the_order_of_documents_change_nothing(models: dict[s
                     assert_allclose(other.table(name)[column], whole.table(name)[column], atol=1e-5)
 
 
-def test_untrained_copies_are_those_of_the_loader(models: dict[str, Model]) -> None:
+def test_untrained_copies_equal_models_loaded_with_random_weights(models: dict[str, Model]) -> None:
     first, second = models["bert"], models["gpt2"]
     found = hs.twins(first, second, SEVERAL, control=True, max_length=60, replicates=5, seed=3)
     to_b = hs.twins(first, hs.load(second.name, random=3), SEVERAL, max_length=60, replicates=5, seed=3)
@@ -245,7 +247,7 @@ def test_untrained_copies_are_those_of_the_loader(models: dict[str, Model]) -> N
 
 
 def test_texts_that_one_model_drops_are_dropped_for_both(models: dict[str, Model]) -> None:
-    """The second sentence is too long for bert alone, so that the third has another number there."""
+    """The second sentence is too long for bert only, so the third sentence has different numbers in the two models."""
     long = "Dogs and cats play in the garden , playing all day ."
     sentences = [Sentence(tuple(map(Word, text.split()))) for text in (TEXTS[0], long, TEXTS[1])]
     lengths = [len(models[name].tokenizer.tokens(sentences[1].words)[0]) for name in ("bert", "llama")]
@@ -278,19 +280,19 @@ def test_texts_that_one_model_drops_are_dropped_for_both(models: dict[str, Model
         ({"epsilon": 0.1}, r"there is no setting 'epsilon'\. Did you mean epsilons\? Use model, .* level, kind"),
     ],
 )
-def test_each_mistake_is_explained(models: dict[str, Model], settings: dict[str, Any], says: str) -> None:
+def test_invalid_settings_are_refused_with_an_explanation(models: dict[str, Model], settings: dict[str, Any], says: str) -> None:
     with pytest.raises(HeadscopeError, match=says):
         hs.twins(models["bert"], models["gpt2"], CORPUS, **{"max_length": 60, "replicates": 0, **settings})
 
 
-def test_a_model_whose_embeddings_are_too_few_is_named(models: dict[str, Model]) -> None:
+def test_a_model_with_too_few_embeddings_is_refused(models: dict[str, Model]) -> None:
     small = replace(models["bert"], network=build("bert", vocabulary=12), name="small")
     with pytest.raises(HeadscopeError, match=r"the tokenizer of small contains .*, for which the model has no embedding"):
         hs.twins(models["bert"], small, CORPUS, max_length=60)
 
 
-def test_progress_and_limit(models: dict[str, Model]) -> None:
-    told: list[tuple[float | None, int, int]] = []
+def test_progress_and_signature_include_the_limit(models: dict[str, Model]) -> None:
+    calls: list[tuple[float | None, int, int]] = []
     found = hs.twins(
         models["bert"],
         models["gpt2"],
@@ -299,10 +301,10 @@ def test_progress_and_limit(models: dict[str, Model]) -> None:
         max_length=60,
         replicates=0,
         batch_tokens=1,
-        progress=lambda *said: told.append(said),
+        progress=lambda *call: calls.append(call),
     )
     assert found.texts == 2
-    assert told[-1][:2] == (1.0, 2)
+    assert calls[-1][:2] == (1.0, 2)
     assert "limit:2" in found.signature
     assert "a:bert@" in found.signature
     assert found.signature != hs.twins(models["bert"], models["gpt2"], CORPUS, limit=2, max_length=60, replicates=0, least=0.3).signature

@@ -1,4 +1,4 @@
-"""Twins as a study: its folder, going on after an interruption, and what is made of the folder later."""
+"""Twins as a study: its folder, resuming after an interruption, reopening, rerunning and comparing it."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from headscope.studies.twins.texts import Matcher, Names
 from helpers.architectures import build
 from helpers.families import FAMILIES
 
-pytestmark = pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")  # of words that tiny tokenizers do not know
+pytestmark = pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")  # about unknown words of tiny tokenizers
 SETTINGS: dict[str, Any] = {"limit": 24, "max_length": 60, "replicates": 20, "batch_tokens": 40, "shard_tokens": 160, "control": True}
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The folders of two small random models, which cut words differently."""
+    """The folders of two small random models, which tokenise words differently."""
     place = tmp_path_factory.mktemp("models")
     for name, tokenizer in {"bert": "wordpiece", "gpt2": "gpt2"}.items():
         tokens = FAMILIES[tokenizer]()
@@ -67,7 +67,7 @@ def cells(results: Mapping[str, Table]) -> dict[str, dict[str, str]]:
 
 
 def test_a_shard_reports_every_batch(models: tuple[Model, Model], settings: Mapping[str, Any]) -> None:
-    """All texts in one shard of many batches: shares grow from batch to batch, long after the corpus was read."""
+    """All texts are in one shard of many batches: the share grows with each batch, also after the corpus was read."""
     shares: list[float] = []
     options = {**settings, "shard_tokens": 10**6, "control": False}
     execute("twins", options, model=models[0], other_model=models[1], progress=lambda share, *_: shares.append(share or 0.0))
@@ -76,8 +76,10 @@ def test_a_shard_reports_every_batch(models: tuple[Model, Model], settings: Mapp
     assert shares[-1] == 1
 
 
-def test_the_work_of_a_text(models: tuple[Model, Model]) -> None:
-    """Every token with all weights of the layers, and every pair of the 16 heads at each pair of tokens or words."""
+def test_the_cost_of_a_text_counts_passes_and_pairs_of_heads(models: tuple[Model, Model]) -> None:
+    """Every token passes all weights of the layers, and all pairs of the 16 heads are compared at each pair of tokens
+    or words.
+    """
     watched = Watched(models[0], "encoder", 0), Watched(models[1], "decoder", 1)
     matcher = Matcher((Encoder(models[0].tokenizer), Encoder(models[1].tokenizer)), ("encoder", "decoder"), "word", Names("a", "b"))
     text = next(iter(matcher.texts(read("sampler"))))
@@ -86,7 +88,9 @@ def test_the_work_of_a_text(models: tuple[Model, Model]) -> None:
     assert SideBySide(*watched, "word", "mean", 64).cost(text) == expected
 
 
-def test_what_is_in_the_folder(whole: Results, settings: Mapping[str, Any], models: tuple[Model, Model]) -> None:
+def test_the_folder_contains_the_settings_fingerprints_and_tables(
+    whole: Results, settings: Mapping[str, Any], models: tuple[Model, Model]
+) -> None:
     assert whole.study == "twins"
     assert list(whole) == ["summary", *TABLES]
     assert whole.manifest["counts"]["texts"] == 24
@@ -96,16 +100,16 @@ def test_what_is_in_the_folder(whole: Results, settings: Mapping[str, Any], mode
     assert whole.manifest["identity"]["settings"]["other"] == models[1].fingerprint
     assert f"b:gpt2@{models[1].fingerprint[:8]}" in whole.signature.split("|")
     numbers = {(row["side"], row["quantity"]): row["value"] for row in whole["twins_summary"]}
-    told = {row["what"]: row for row in whole["summary"]}
+    reported = {row["what"]: row for row in whole["summary"]}
     for letter in "ab":
-        assert told["mean distance to the twin in the other model"][letter] == numbers[letter, "twin"]
-        assert told["heads with a twin closer than 0.05"][letter] == numbers[letter, "twin_0.05"]
-        assert told["heads with a head of the untrained other closer than 0.1"][letter] == numbers[letter, "untrained_0.1"]
-        assert told["heads that are their twin's twin"][letter] == numbers[letter, "mutual"]
+        assert reported["mean distance to the twin in the other model"][letter] == numbers[letter, "twin"]
+        assert reported["heads with a twin closer than 0.05"][letter] == numbers[letter, "twin_0.05"]
+        assert reported["heads with a head of the untrained other closer than 0.1"][letter] == numbers[letter, "untrained_0.1"]
+        assert reported["heads that are their twin's twin"][letter] == numbers[letter, "mutual"]
 
 
-def test_shards_are_added_as_in_one_pass(whole: Results, models: tuple[Model, Model]) -> None:
-    """To the last bit: the sums of a stream that nothing is kept of on the way."""
+def test_sums_of_shards_equal_those_of_one_pass(whole: Results, models: tuple[Model, Model]) -> None:
+    """To the last bit: sums of shards on disk equal the sums of one stream in memory."""
     watched = Watched(models[0], "encoder", 0), Watched(models[1], "decoder", 1)
     copies = Watched(untrained(models[0]), "encoder", 0), Watched(untrained(models[1]), "decoder", 1)
     stream = SideBySide(*watched, "word", "mean", 40, copies)
@@ -126,7 +130,9 @@ def test_shards_are_added_as_in_one_pass(whole: Results, models: tuple[Model, Mo
         assert_array_equal(sums.untrained[place], stream.sums.untrained[place])
 
 
-def test_going_on_after_an_interruption(whole: Results, settings: Mapping[str, Any], tmp_path: Path, folders: Mapping[str, Path]) -> None:
+def test_an_interrupted_study_is_resumed_with_the_same_tables(
+    whole: Results, settings: Mapping[str, Any], tmp_path: Path, folders: Mapping[str, Path]
+) -> None:
     out = tmp_path / "study"
 
     def stop(share: float | None, texts: int, tokens: int) -> None:
@@ -141,19 +147,19 @@ def test_going_on_after_an_interruption(whole: Results, settings: Mapping[str, A
         execute("twins", {**settings, "level": "token", "other": settings["model"]}, out, resume=True)
     with pytest.raises(RunError, match=r"other was '[0-9a-f]{16}' and is '[0-9a-f]{16}'"):
         execute("twins", {**settings, "other": settings["model"], "kind": ("encoder", "encoder")}, out, resume=True)
-    told: list[tuple[float | None, int, int]] = []
-    resumed = execute("twins", {**settings, "shard_tokens": None}, out, resume=True, progress=lambda *given: told.append(given))
-    assert resumed.manifest["settings"]["shard_tokens"] == 160, "shards are numbered, so they stay as they were"
+    reported: list[tuple[float | None, int, int]] = []
+    resumed = execute("twins", {**settings, "shard_tokens": None}, out, resume=True, progress=lambda *given: reported.append(given))
+    assert resumed.manifest["settings"]["shard_tokens"] == 160, "shards are numbered, so their size is kept"
     assert 1 < resumed.manifest["counts"]["resumed_shards"] < resumed.manifest["counts"]["shards"]
     assert resumed.manifest["counts"]["texts"] == 24
     assert cells(resumed) == cells(whole)
-    assert told[-1][:2] == (1.0, 24)
-    assert [texts for _, texts, _ in told] == sorted(texts for _, texts, _ in told)
+    assert reported[-1][:2] == (1.0, 24)
+    assert [texts for _, texts, _ in reported] == sorted(texts for _, texts, _ in reported)
     again = execute("twins", settings, out, resume=True)
     assert again.manifest["counts"] == resumed.manifest["counts"], "nothing is left to do"
 
 
-def test_a_study_that_is_opened_again(whole: Results, models: tuple[Model, Model]) -> None:
+def test_a_reopened_study_has_the_same_distances_findings_and_figures(whole: Results, models: tuple[Model, Model]) -> None:
     assert whole.path is not None
     study = hs.open_study(whole.path)
     assert study.tables == ["summary", *TABLES]
@@ -173,7 +179,7 @@ def test_a_study_that_is_opened_again(whole: Results, models: tuple[Model, Model
         study.plot("twins", embedding="tsne")
 
 
-def test_it_is_made_again(whole: Results, folders: Mapping[str, Path]) -> None:
+def test_a_rerun_of_twins_is_identical(whole: Results, folders: Mapping[str, Path]) -> None:
     assert whole.path is not None
     assert hs.rerun(whole.path).identical
     with pytest.raises(RunError, match=r"the other model .*bert has changed since .* was made: its fingerprint was"):
@@ -181,7 +187,7 @@ def test_it_is_made_again(whole: Results, folders: Mapping[str, Path]) -> None:
     assert hs.rerun(TwinHeads.of_study(whole), other=hs.load(folders["gpt2"])).identical
 
 
-def test_studies_are_compared(whole: Results, settings: Mapping[str, Any], tmp_path: Path) -> None:
+def test_studies_of_twins_are_compared(whole: Results, settings: Mapping[str, Any], tmp_path: Path) -> None:
     other = execute("twins", {**settings, "word_rows": "first", "control": False}, tmp_path / "first")
     compared = hs.compare(TwinHeads.of_study(whole), tmp_path / "first")
     assert compared.names == ("control", "no control")
@@ -211,7 +217,7 @@ def test_a_model_that_is_named_twice_is_loaded_once(folders: Mapping[str, Path],
     assert loaded[1:] == [str(folders["bert"]), str(folders["gpt2"])]
 
 
-def test_a_loaded_model_is_not_taken_for_another_of_its_name(folders: Mapping[str, Path]) -> None:
+def test_a_loaded_model_is_not_confused_with_another_of_the_same_name(folders: Mapping[str, Path]) -> None:
     """A model with random weights has the name of the trained one."""
     redrawn = hs.load(folders["bert"], random=1)
     found = hs.twins(redrawn, folders["bert"], limit=2, max_length=60, replicates=0)

@@ -1,4 +1,4 @@
-"""Texts that a model cannot read: their unknown tokens are counted, warned of, and refused for measures of words."""
+"""Unknown tokens are counted and reported by a warning; with too many of them, measures of words are refused."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ WARNED = "1 of the 20 tokens (5.0%) are unknown to the tokenizer of small."
 
 
 def texts(*sizes: tuple[int, int]) -> Corpus:
-    """A document for each pair of numbers: so many words of one token that the embedded tokenizer knows, then so
-    many it does not.
+    """One document per pair of numbers: that many words of one token that the embedded tokenizer contains, then that
+    many unknown words.
     """
     words = [(*(Word("the") for _ in range(known)), *(Word("猫") for _ in range(not_known))) for known, not_known in sizes]
     return Corpus.of(Document(f"d{number}", (Sentence(own),)) for number, own in enumerate(words))
 
 
-def test_a_few_are_counted_and_warned_of(small_folder: Path, tmp_path: Path) -> None:
+def test_a_few_unknown_tokens_are_counted_and_reported_by_a_warning(small_folder: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "c.txt"
     corpus.write_text("the " * 12 + "猫" + " the" * 7, encoding="utf-8")
     runner, out = CliRunner(), str(tmp_path / "run")
@@ -63,7 +63,9 @@ def test_a_few_are_counted_and_warned_of(small_folder: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("sizes", "warns"), [([(49, 1)], False), ([(30, 0), (18, 1)], True)])
-def test_two_per_cent_are_no_warning(small_model: Model, sizes: Sequence[tuple[int, int]], warns: bool) -> None:
+def test_a_warning_is_issued_above_two_per_cent_of_unknown_tokens(
+    small_model: Model, sizes: Sequence[tuple[int, int]], warns: bool
+) -> None:
     counts = count(texts(*sizes), Encoder(small_model.tokenizer))
     assert bool(result_counts.warning(counts, "small")) == warns
 
@@ -79,11 +81,11 @@ def test_measures_of_words_are_refused_above_thirty_per_cent(small_model: Model,
         plan_run(make_spec({"measures": WORDS}), model=small_model, corpus=texts((5, 0), (1, 4)), tried=0)
     with pytest.warns(HeadscopeWarning, match="4 of the 10 tokens"):
         tokens = hs.run(small_model, texts((5, 0), (1, 4)), ["entropy"], **QUICK)
-    assert set(tokens["entropy"].table.where(quantity="entropy")["n"]) == {2}, "tokens can be measured whatever they stand for"
+    assert set(tokens["entropy"].table.where(quantity="entropy")["n"]) == {2}, "measures of tokens are not refused"
 
 
-def test_what_is_refused_can_be_gone_on_with(small_model: Model, tmp_path: Path) -> None:
-    """To allow it changes no number, and so neither the identity nor the signature."""
+def test_a_refused_run_is_resumed_with_allow_unknown(small_model: Model, tmp_path: Path) -> None:
+    """The setting changes no number, so it is not part of the identity or the signature."""
     corpus, out = texts((5, 0), (1, 4)), tmp_path / "run"
     with pytest.raises(RunError):
         hs.run(small_model, corpus, WORDS, out, **QUICK, shard_tokens=1)
@@ -94,7 +96,7 @@ def test_what_is_refused_can_be_gone_on_with(small_model: Model, tmp_path: Path)
     assert "allow_unknown" not in resumed.signature
 
 
-def test_a_finished_run_is_made_again_although_older_runs_do_not_say_that_it_is_allowed(small_model: Model, tmp_path: Path) -> None:
+def test_a_run_of_a_version_without_allow_unknown_can_be_rerun(small_model: Model, tmp_path: Path) -> None:
     corpus, out = texts((5, 0), (1, 4)), tmp_path / "run"
     with pytest.warns(HeadscopeWarning):
         hs.run(small_model, corpus, WORDS, out, **QUICK, allow_unknown=True)
@@ -105,8 +107,8 @@ def test_a_finished_run_is_made_again_although_older_runs_do_not_say_that_it_is_
     assert not hs.rerun(out, corpus=corpus, model=small_model).same.differences
 
 
-def test_a_run_is_refused_after_the_same_text_however_it_is_cut(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without waiting for the rest of the corpus, which would bring the share down to 9 %."""
+def test_a_run_is_refused_after_the_same_text_for_every_size_of_shards(small_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run does not wait for the rest of the corpus, with which the share would be 9 %."""
     monkeypatch.setattr(result_counts, "ENOUGH", 20)
     corpus = texts((9, 0), (2, 8), (0, 2), *[(10, 0)] * 9)
     for shard_tokens in (1, 15, 10_000):
@@ -118,40 +120,42 @@ def test_a_run_is_refused_after_the_same_text_however_it_is_cut(small_model: Mod
     ("family", "tokens"),
     [("wordpiece", (2, 3)), ("gpt2", (0, None)), ("roberta", (0, None)), ("t5", (2, None)), ("xlm-r", (2, None))],
 )
-def test_what_tokenizers_do_not_know(family: str, tokens: tuple[int, int | None]) -> None:
-    """Two words of Japanese and one of English; those that work on bytes know everything."""
+def test_unknown_tokens_of_each_family_of_tokenizers_are_counted(family: str, tokens: tuple[int, int | None]) -> None:
+    """Two words of Japanese and one of English; tokenizers of bytes have no unknown tokens."""
     corpus = Corpus.of([Document("d", (Sentence((Word("cat"), Word("猫"), Word("犬"))),))])
     counts = count(corpus, Encoder(Tokenizer(FAMILIES[family]())))
     assert counts.unknown == tokens[0]
     assert tokens[1] is None or counts.word_tokens == tokens[1]
 
 
-def test_a_tokenizer_that_does_not_name_its_unknown_token() -> None:
+def test_the_unknown_token_is_found_if_the_tokenizer_does_not_name_it() -> None:
     hidden = FAMILIES["t5"]()
     named = Tokenizer(hidden).unknown
     hidden.unk_token = None
     assert named == Tokenizer(hidden).unknown == {hidden.convert_tokens_to_ids("<unk>")}
 
 
-def test_the_target_of_an_encoder_decoder_is_counted_too(small_model: Model) -> None:
-    """The decoder reads its text shifted by one: all words of it, since a [SEP] that is not read closes it."""
+def test_unknown_tokens_of_the_target_of_an_encoder_decoder_are_counted(small_model: Model) -> None:
+    """The decoder reads its text shifted by one. It reads all words, because the last token, which it does not read, is
+    [SEP].
+    """
     paragraphs = Sentence((Word("the"),)), Sentence((Word("猫"), Word("the")), paragraph=1)
     counts = count(Corpus.of([Document("d", paragraphs)]), Encoder(small_model.tokenizer, "pair", decoder_start=2))
     assert (counts.unknown, counts.word_tokens, counts.tokens) == (1, 3, 3)
 
 
-def test_a_study_warns_too() -> None:
+def test_a_study_warns_of_unknown_tokens() -> None:
     with pytest.warns(HeadscopeWarning, match="1 of the 20 tokens"):
         study = hs.ablate("mini", texts((19, 1)), parts=["layers"], limit=1, replicates=0)
     assert study.results.manifest["unknown_tokens"]["share"] == 0.05
     assert str(study).startswith("warning: 1 of the 20 tokens")
 
 
-def test_twins_warn_of_both_models(small_model: Model) -> None:
+def test_twins_warn_of_unknown_tokens_of_both_models(small_model: Model) -> None:
     with pytest.warns(HeadscopeWarning, match="1 of the 20 tokens") as issued:
         found = hs.twins(small_model, small_model, texts((9, 1), (10, 0)), replicates=0, control=False)
     assert len(issued) == len(found.warnings) == 2
 
 
-def test_no_tokens_at_all() -> None:
+def test_the_share_of_unknown_tokens_is_0_without_tokens() -> None:
     assert Counts().unknown_share == 0

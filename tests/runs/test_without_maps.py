@@ -1,4 +1,4 @@
-"""Runs of surface measures make no maps, and find what maps give."""
+"""Runs of surface measures compute no maps, and their numbers equal those of maps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def states(model: Model, texts: list[Encoded], measures: list[tuple[str, dict[st
     return ShardRunner(model, plan, replicates=3, batch_tokens=300)(texts)
 
 
-def equal(found: States, expected: States) -> None:
+def assert_equal_states(found: States, expected: States) -> None:
     for name, state in expected.items():
         for key, array in state.arrays.items():
             if name == "relations":
@@ -49,26 +49,28 @@ def equal(found: States, expected: States) -> None:
 
 
 @pytest.mark.parametrize("layers", [None, (2, 11)])
-def test_no_maps_are_made_and_the_numbers_are_those_of_maps(
+def test_measures_without_maps_equal_those_of_maps(
     mini: Model, texts: list[Encoded], layers: tuple[int, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(capture, "stream", lambda *_: pytest.fail("maps were made"))
         found = states(mini, texts, MEASURES, layers)
     with monkeypatch.context() as patch:
-        patch.setitem(vars(mini), "needs_maps", "to compare")  # its own value is cached there
+        patch.setitem(vars(mini), "needs_maps", "to compare")  # the cached value of the property
         expected = states(mini, texts, MEASURES, layers)
-    equal(found, expected)
+    assert_equal_states(found, expected)
 
 
-def test_a_measure_that_reads_maps_gets_them_and_changes_no_number(mini: Model, texts: list[Encoded]) -> None:
+def test_a_measure_that_reads_maps_changes_no_number_of_the_others(mini: Model, texts: list[Encoded]) -> None:
     both = states(mini, texts, [*MEASURES, ("keywords", {})])
     expected = states(mini, texts, MEASURES)
-    equal({name: both[name] for name in expected}, expected)
+    assert_equal_states({name: both[name] for name in expected}, expected)
 
 
-def test_a_mask_of_another_kind_is_met_by_maps(mini: Model, texts: list[Encoded], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mask of a later layer is refused when half of the batch was seen: nothing is counted twice."""
+def test_a_batch_with_another_kind_of_mask_is_measured_with_maps(
+    mini: Model, texts: list[Encoded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mask is refused in the middle of a batch; nothing is counted twice."""
     expected = states(mini, texts, MEASURES)
     _ = mini.needs_maps
     calls = 0
@@ -82,25 +84,27 @@ def test_a_mask_of_another_kind_is_met_by_maps(mini: Model, texts: list[Encoded]
         return reach(self, *given)
 
     monkeypatch.setattr(fused._RowTap, "_reach", refuse)
-    equal(states(mini, texts, MEASURES), expected)
+    assert_equal_states(states(mini, texts, MEASURES), expected)
     assert calls == 19
 
 
-def test_a_mask_that_turns_out_to_be_another_is_met_by_maps(mini: Model, texts: list[Encoded], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Masks of later batches are looked at on the device, and the outcome is asked for at the end of the shard."""
+def test_a_shard_with_a_mask_that_differs_is_measured_again_with_maps(
+    mini: Model, texts: list[Encoded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Masks of later batches are compared on the device, and the result is read at the end of the shard."""
     expected = states(mini, texts, MEASURES)
     checked = 0
 
     def differs(*_: object) -> torch.Tensor:
         nonlocal checked
         checked += 1
-        return torch.tensor(checked == 2)  # the first is that of the longest texts, and asked for at once
+        return torch.tensor(checked == 2)  # the first is that of the longest texts, and is read at once
 
     monkeypatch.setattr(fused, "differs", differs)
     monkeypatch.setattr(capture, "stream", counting := _Counting(capture.stream))
-    equal(states(mini, texts, MEASURES), expected)
+    assert_equal_states(states(mini, texts, MEASURES), expected)
     assert checked > 2
-    assert counting.calls == checked, "the whole shard is measured again, by maps"
+    assert counting.calls == checked, "the whole shard is measured again, with maps"
 
 
 class _Counting:

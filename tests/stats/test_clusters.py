@@ -1,3 +1,5 @@
+"""Hierarchical clustering of heads: trees, groups and silhouettes, by hand and against scikit-learn."""
+
 from __future__ import annotations
 
 from itertools import pairwise
@@ -19,7 +21,7 @@ LINKAGES: tuple[Linkage, ...] = ("average", "complete", "single")
 
 
 def line(*places: float) -> Matrix:
-    """Distances of points on a line."""
+    """Return the distances of points on a line."""
     points = np.array(places)
     return np.asarray(np.abs(points[:, None] - points))
 
@@ -30,8 +32,8 @@ def cloud(seed: int, n: int) -> Matrix:
 
 
 @pytest.mark.parametrize(("linkage", "heights"), [("average", [1, 2, 4.5]), ("complete", [1, 2, 6]), ("single", [1, 2, 3])])
-def test_merges_by_hand(linkage: Linkage, heights: list[float]) -> None:
-    """0 and 1 are joined, 4 and 6 are; between the two pairs lie 3, 4, 5 and 6."""
+def test_merges_equal_those_worked_out_by_hand(linkage: Linkage, heights: list[float]) -> None:
+    """First 0 and 1 are merged, then 4 and 6. The distances between the two pairs are 3, 4, 5 and 6."""
     tree = grow(line(0, 1, 4, 6), linkage)
     assert_array_equal(tree.merges, [[0, 1, heights[0], 2], [2, 3, heights[1], 2], [4, 5, heights[2], 4]])
     assert_array_equal(tree.heights, heights)
@@ -47,7 +49,7 @@ def test_groups_are_numbered_by_size_and_then_by_their_first_point() -> None:
 
 @pytest.mark.parametrize("linkage", LINKAGES)
 @pytest.mark.parametrize("seed", range(3))
-def test_groups_are_those_of_scikit_learn(linkage: Linkage, seed: int) -> None:
+def test_groups_equal_those_of_scikit_learn(linkage: Linkage, seed: int) -> None:
     given = cloud(seed, 40)
     tree = grow(given, linkage)
     assert sorted(tree.leaves) == list(range(40))
@@ -61,7 +63,7 @@ def test_groups_are_those_of_scikit_learn(linkage: Linkage, seed: int) -> None:
         assert (np.diff(sizes) <= 0).all()
 
 
-def test_leaves_are_in_an_order_without_crossings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaves_are_ordered_without_crossings(monkeypatch: pytest.MonkeyPatch) -> None:
     given = cloud(5, 30)
     tree = grow(given)
     monkeypatch.setattr(clusters, "ORDERED", 0)
@@ -69,7 +71,7 @@ def test_leaves_are_in_an_order_without_crossings(monkeypatch: pytest.MonkeyPatc
     for one in (tree, plain):
         for number in range(1, 31):
             in_order = one.cut(number)[list(one.leaves)]
-            assert np.count_nonzero(np.diff(in_order)) == number - 1, "each group is in one piece"
+            assert np.count_nonzero(np.diff(in_order)) == number - 1, "each group is contiguous"
     assert along(given, tree.leaves) < along(given, plain.leaves)
     assert_array_equal(tree.cut(6), plain.cut(6))
 
@@ -78,23 +80,25 @@ def along(given: Matrix, leaves: tuple[int, ...]) -> float:
     return float(sum(given[a, b] for a, b in pairwise(leaves)))
 
 
-def test_silhouettes_by_hand() -> None:
-    """0 and 2 in one group, 5 alone: 0 is 2 from its own and 5 from the other, 2 is 2 and 3."""
+def test_silhouettes_equal_those_worked_out_by_hand() -> None:
+    """0 and 2 are one group, 5 is another. Point 0 is at distance 2 from its group and 5 from the other, point 2 at 2
+    and 3.
+    """
     assert_allclose(silhouettes(line(0, 2, 5), np.array([0, 0, 1])), [3 / 5, 1 / 3, 0])
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_silhouettes_are_those_of_scikit_learn(seed: int) -> None:
+def test_silhouettes_equal_those_of_scikit_learn(seed: int) -> None:
     given = cloud(seed, 25)
     given[3] = given[4]
     given[:, 3] = given[:, 4]
-    given[3, 3] = given[3, 4] = given[4, 3] = 0  # two points in one place
+    given[3, 3] = given[3, 4] = given[4, 3] = 0  # two points at one place
     rng = np.random.default_rng(seed)
     for groups in (grow(given).cut(6), rng.integers(0, 5, 25), np.arange(25) // 24):
         assert_allclose(silhouettes(given, groups), silhouette_samples(given, groups, metric="precomputed"), atol=1e-12)
 
 
-def test_the_number_of_groups_that_is_there_is_found() -> None:
+def test_the_true_number_of_groups_is_found() -> None:
     rng = np.random.default_rng(0)
     true = np.repeat(np.arange(5), [9, 8, 7, 6, 2])
     points = 10 * np.eye(5)[true] + rng.normal(size=(32, 5))
@@ -110,7 +114,7 @@ def test_the_number_of_groups_that_is_there_is_found() -> None:
 
 
 @pytest.mark.parametrize("linkage", LINKAGES)
-def test_few_points(linkage: Linkage) -> None:
+def test_one_to_three_points_are_one_group_unless_a_number_is_given(linkage: Linkage) -> None:
     one = group(np.zeros((1, 1)), linkage=linkage)
     assert (one.number, one.tree.leaves, one.tree.merges.shape, one.scores) == (1, (0,), (0, 4), {})
     assert np.isnan(one.silhouettes).all()
@@ -119,14 +123,14 @@ def test_few_points(linkage: Linkage) -> None:
     assert_array_equal(two.tree.merges, [[0, 1, 1, 2]])
     assert_array_equal(group(line(0, 1), 2, linkage).silhouettes, 0)
     three = group(line(5, 0, 1), linkage=linkage)
-    assert three.number == 1, "one point far from two others is no group"
+    assert three.number == 1, "one point far from two others does not form a group"
     assert three.scores == {2: pytest.approx((4 / 5 + 3 / 4 + 0) / 3)}
     assert_array_equal(group(line(5, 0, 1), 2, linkage).groups, [1, 0, 0])
 
 
-def test_a_few_outliers_are_no_groups() -> None:
-    """57 points in one place, two far away and one farther: 2 groups have the silhouette 0.98, and part one point
-    from 59.
+def test_a_few_outliers_do_not_form_groups() -> None:
+    """57 points are at one place, two far away and one farther. Two groups have a silhouette of 0.98 but only separate
+    one point from 59.
     """
     outliers = group(line(*[0] * 57, 40, 41, 90))
     assert max(outliers.scores.values()) > 0.9
@@ -134,28 +138,28 @@ def test_a_few_outliers_are_no_groups() -> None:
     assert smallest(60) == 3
     assert smallest(61) == 4
     assert smallest(10) == 2
-    # 30 and 27 points, and three outliers: two groups of a twentieth or more hold 57 of 60.
-    parted = group(line(*[0] * 30, *[9] * 27, 40, 41, 90))
-    assert np.bincount(parted.groups).tolist() == [30, 27, 2, 1]
-    assert parted.about.startswith("4 groups of 30, 27, 2 and 1 heads, mean silhouette 0.9")
-    # 50, 6 and 4 smaller ones: together the larger groups hold 56 of 60, and 48 and 5 of 60 are too few.
+    # 30 and 27 points and three outliers: the two groups with at least a twentieth of the points hold 57 of 60.
+    grouped = group(line(*[0] * 30, *[9] * 27, 40, 41, 90))
+    assert np.bincount(grouped.groups).tolist() == [30, 27, 2, 1]
+    assert grouped.about.startswith("4 groups of 30, 27, 2 and 1 heads, mean silhouette 0.9")
+    # Large groups must hold nine tenths of 60 points: groups of 50 and 6 do, groups of 48 and 5 do not.
     assert parts(np.repeat(np.arange(6), [50, 6, 1, 1, 1, 1]))
     assert not parts(np.repeat(np.arange(9), [48, 5, 1, 1, 1, 1, 1, 1, 1]))
     assert not parts(np.repeat(np.arange(2), [58, 2]))
 
 
-def test_points_in_one_place_are_one_group() -> None:
+def test_points_at_one_place_are_one_group() -> None:
     same = group(np.zeros((6, 6)))
     assert same.number == 1
     assert set(same.scores.values()) == {0.0}
     assert_array_equal(same.tree.heights, 0)
-    # Asked for more groups than places, it parts them all the same.
+    # A given number of groups is returned even if there are fewer places.
     assert group(line(0, 0, 0, 7, 7), 3).number == 3
     assert group(line(0, 0, 0, 7, 7)).number == 2
     assert_array_equal(group(line(0, 0, 0, 7, 7)).silhouettes, 1)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     for number in (0, 4):
         with pytest.raises(MeasureError, match=f"3 points cannot be in {number} groups"):
             group(line(0, 1, 5), number)

@@ -1,4 +1,4 @@
-"""Differences between systems: tests against scipy's and coins, intervals against resampling written out."""
+"""Differences between systems: tests against scipy's and exact binomial ones, intervals against resampling by loops."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def answers(seed: int, n: int = 40, systems: tuple[int, ...] = (2, 3)) -> tuple[
 
 @given(lost=st.integers(0, 12), won=st.integers(0, 12))
 @settings(max_examples=40, deadline=None)
-def test_mcnemar_counts_coins(lost: int, won: int) -> None:
+def test_mcnemar_is_the_exact_binomial_test(lost: int, won: int) -> None:
     base = np.array([True] * lost + [False] * won + [True, False])
     system = np.array([False] * lost + [True] * won + [True, False])
     rarer, n = min(lost, won), lost + won
@@ -42,14 +42,14 @@ def test_mcnemar_counts_coins(lost: int, won: int) -> None:
         assert stats.binomtest(lost, n).pvalue == pytest.approx(by_hand)
 
 
-def test_mcnemar_of_many_examples() -> None:
+def test_mcnemar_is_exact_for_many_examples() -> None:
     base, system = np.zeros(9000, dtype=bool), np.zeros(9000, dtype=bool)
     base[:2500], system[2500:4700] = True, True
     assert mcnemar(base, system) == pytest.approx(stats.binomtest(2200, 4700).pvalue)
 
 
 @pytest.mark.parametrize("score", [Accuracy(), F1("macro", 3), Matthews(3)])
-def test_the_paired_bootstrap_written_out(score: Accuracy | F1 | Matthews) -> None:
+def test_the_paired_bootstrap_equals_a_loop_over_replicates(score: Accuracy | F1 | Matthews) -> None:
     truth, base, systems = answers(3)
     documents = [f"d{number // 4}" for number in range(40)]
     found = contrast(score, score.statistics(base, truth), score.statistics(systems, truth), documents, "bootstrap", replicates=60, seed=4)
@@ -68,21 +68,21 @@ def test_the_paired_bootstrap_written_out(score: Accuracy | F1 | Matthews) -> No
         assert found.p[place] == pytest.approx(p_value(found.difference[place], again, alike))
 
 
-def test_the_t_tests_are_scipys() -> None:
+def test_the_t_tests_equal_scipys() -> None:
     rng = np.random.default_rng(1)
     losses, counts = rng.exponential(3, (4, 30)), rng.integers(1, 9, 30).astype(float)
     for score in (Mean("loss", "lower"), Perplexity()):
         rows = score.statistics(losses, counts)
         pair = contrast(score, rows[0], rows[1:], test="paired_t", replicates=10)
-        apart = contrast(score, rows[0], rows[1:], test="unpaired_t", replicates=10)
+        unpaired = contrast(score, rows[0], rows[1:], test="unpaired_t", replicates=10)
         for place in range(3):
             x, y = losses[place + 1] / counts, losses[0] / counts
             assert pair.p[place] == pytest.approx(stats.ttest_rel(x, y).pvalue)
-            assert apart.p[place] == pytest.approx(stats.ttest_ind(x, y, equal_var=False).pvalue)
+            assert unpaired.p[place] == pytest.approx(stats.ttest_ind(x, y, equal_var=False).pvalue)
     assert np.isnan(contrast(Accuracy(), np.ones((5, 2)), np.ones((5, 2)), test="paired_t").p)
 
 
-def test_accuracy_is_tested_by_mcnemar_and_corrected() -> None:
+def test_accuracy_is_tested_by_mcnemar_and_p_values_are_corrected() -> None:
     truth, base, systems = answers(8, 200)
     score = Accuracy()
     found = contrast(score, score.statistics(base, truth), score.statistics(systems, truth), replicates=20)
@@ -95,8 +95,10 @@ def test_accuracy_is_tested_by_mcnemar_and_corrected() -> None:
     assert (found.difference <= found.high).all()
 
 
-def test_the_default_test_takes_documents_for_independent_and_not_examples() -> None:
-    """McNemar's test over examples only where each is a document of its own; and no p at all from two documents."""
+def test_the_default_test_treats_documents_and_not_examples_as_independent() -> None:
+    """McNemar's test over examples is the default only if each example is a separate document. Two documents give no p
+    at all.
+    """
     truth, base, systems = answers(8, 40)
     score = Accuracy()
     rows = score.statistics(base, truth), score.statistics(systems, truth)
@@ -108,9 +110,9 @@ def test_the_default_test_takes_documents_for_independent_and_not_examples() -> 
         assert np.isnan([two.p, two.low, two.high]).all()
 
 
-def test_long_examples_make_fewer_documents() -> None:
-    """Of a loss an example weighs as much as it has items: with one of 50 and nine of 1, 59^2 / 2509 = 1.39
-    documents are too few.
+def test_long_examples_lower_the_effective_number_of_documents() -> None:
+    """In a mean loss, the weight of an example is its number of items. One example of 50 items and nine of 1 are 59^2 /
+    2509 = 1.39 effective documents, which is too few.
     """
     score, rng = Mean("loss", "lower"), np.random.default_rng(2)
     counts = np.array([50.0] + [1] * 9)
@@ -119,8 +121,10 @@ def test_long_examples_make_fewer_documents() -> None:
     assert np.isfinite(contrast(score, rows[0] / counts[:, None], rows[1:] / counts[:, None], replicates=50).p).all()
 
 
-def test_one_system_and_one_that_is_the_base() -> None:
-    """What is the same differs by 0, surely, and a head that breaks one sentence in each document is found out."""
+def test_a_copy_of_the_base_differs_by_0_and_a_worse_system_significantly() -> None:
+    """A system equal to the base differs by 0, with p = 1. A system that breaks one sentence per document is
+    significantly worse.
+    """
     score = Bleu(["a dog runs on the green grass", "two men sit on the bench today"] * 10)
     good = score.statistics(["a dog runs on the green grass", "two men sit on the bench"] * 10)
     bad = score.statistics(["a dog runs on the green grass", "two dogs walk by"] * 10)
@@ -128,14 +132,14 @@ def test_one_system_and_one_that_is_the_base() -> None:
     found = contrast(score, good, np.stack([good, bad]), documents, replicates=200)
     assert found.difference[0] == found.low[0] == found.high[0] == 0
     assert found.p[0] == 1
-    assert found.p[1] == 2.0**-9  # all ten documents lose the same: the sign test
+    assert found.p[1] == 2.0**-9  # all ten documents lose equally: the sign test
     assert found.high[1] < 0
     single = contrast(score, good, bad, documents, replicates=200)
     assert single.difference.shape == ()
     assert single.difference == found.difference[1]
 
 
-def test_what_is_the_same_is_no_difference_however_sums_are_rounded() -> None:
+def test_rounding_does_not_make_equal_systems_differ() -> None:
     rng = np.random.default_rng(0)
     score = Mean("loss", "lower")
     rows = score.statistics(rng.exponential(3, 333) / 3, rng.integers(1, 9, 333).astype(float))
@@ -145,7 +149,7 @@ def test_what_is_the_same_is_no_difference_however_sums_are_rounded() -> None:
     assert found.p[7] < 1e-6
 
 
-def test_functions_are_resampled_too() -> None:
+def test_custom_functions_are_resampled() -> None:
     median = Function(lambda rows: float(np.median(rows[:, 0])), ("value",), "median")
     values = np.arange(30.0)[:, None]
     found = contrast(median, values, np.stack([values + 1, values]), replicates=50)
@@ -154,13 +158,13 @@ def test_functions_are_resampled_too() -> None:
     assert found.p.tolist() == [2.0**-29, 1]  # all 30 agree: the sign test
 
 
-def test_nothing_to_resample_gives_no_interval() -> None:
+def test_one_document_gives_neither_interval_nor_p() -> None:
     found = contrast(Accuracy(), np.ones((4, 2)), np.ones((3, 4, 2)), ["d"] * 4, "bootstrap")
     assert np.isnan(found.p).all()
     assert np.isnan(found.low).all()
 
 
-def test_what_cannot_be_compared() -> None:
+def test_invalid_comparisons_are_refused() -> None:
     rows = np.ones((4, 2))
     with pytest.raises(MeasureError, match="no test 'z'"):
         contrast(Accuracy(), rows, rows, test="z")  # type: ignore[arg-type]

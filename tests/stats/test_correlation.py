@@ -1,4 +1,4 @@
-"""Correlations against scipy's, and streams against everything at once."""
+"""Correlations against scipy's, and streamed moments against one computation over all values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.stats.correlation import Moments, pearson, pooled, ranks, spearma
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(3, 40), coarse=st.booleans())
 @settings(max_examples=40, deadline=None)
-def test_both_are_scipys_where_nothing_is_missing(seed: int, n: int, coarse: bool) -> None:
+def test_both_correlations_equal_scipys_on_values_that_are_not_missing(seed: int, n: int, coarse: bool) -> None:
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 5, (3, n)).astype(float) if coarse else rng.normal(size=(3, n))
     y = rng.integers(0, 3, n).astype(float) if coarse else rng.normal(size=n)
@@ -32,7 +32,7 @@ def test_both_are_scipys_where_nothing_is_missing(seed: int, n: int, coarse: boo
             assert rho[layer] == pytest.approx(stats.spearmanr(x[layer][fine], y[fine]).statistic, abs=1e-12)
 
 
-def test_what_never_changes_has_none() -> None:
+def test_constant_and_empty_values_have_no_correlation() -> None:
     x = np.array([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, np.nan], [1, 2, 3, 4, 5, 6, 7]])
     for correlate in (pearson, spearman):
         r, n = correlate(x, np.array([1.0, 2, 3, 4, 5, 6, 8]))
@@ -45,14 +45,14 @@ def test_what_never_changes_has_none() -> None:
         assert np.isnan(correlate(np.array([1.0]), np.array([2.0]))[0])
 
 
-def test_ranks_by_hand() -> None:
+def test_ranks_equal_those_worked_out_by_hand() -> None:
     given = np.array([True, True, True, True, False])
     assert ranks(np.array([3.0, 1, 3, 7, 0]), given).tolist()[:4] == [2.5, 1, 2.5, 4]
 
 
 @given(seed=st.integers(0, 2**32 - 1), parts=st.integers(1, 5))
 @settings(max_examples=30, deadline=None)
-def test_a_stream_is_everything_at_once(seed: int, parts: int) -> None:
+def test_streamed_moments_equal_one_computation_over_all_values(seed: int, parts: int) -> None:
     rng = np.random.default_rng(seed)
     pieces = [rng.normal(100, 1, (2, 3, int(rng.integers(1, 20)))) for _ in range(parts)]
     moments = [Moments.of(x, y + x) for x, y in pieces]

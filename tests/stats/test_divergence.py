@@ -1,3 +1,5 @@
+"""Jensen-Shannon divergences between heads, by each form, against scipy and values worked out by hand."""
+
 from __future__ import annotations
 
 import math
@@ -27,13 +29,13 @@ FORMS = ("plain", "numba", CUDA)
 
 
 def plain(maps: Maps) -> Maps:
-    """Pair by pair and row by row in float64, with scipy: rows are not normalised, so that empty ones are possible."""
+    """Return the divergences of all pairs in float64, with scipy. Rows are not normalised, so they can be empty."""
     means = (maps[:, None] + maps[None]) / 2
     return np.asarray((rel_entr(maps[:, None], means) + rel_entr(maps[None], means)).sum((-1, -2)) / 2)
 
 
 def by(form: Form, maps: Maps, starts: tuple[int, ...] | None = None, ends: Maps | None = None) -> Maps:
-    """The divergences of each segment of rows, by one form."""
+    """Return the divergences of each segment of rows, computed by one form."""
     heads, rows, keys = maps.shape
     device = torch.device("cuda" if form == "triton" else "cpu")
     stack = RowStack(np.zeros(rows, dtype=np.int64), np.arange(rows), [heads], keys, device, form)
@@ -92,7 +94,7 @@ WORLDS = {
 
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("form", FORMS)
-def test_equal_to_scipy(form: Form, name: str) -> None:
+def test_divergences_equal_those_of_scipy(form: Form, name: str) -> None:
     maps = WORLDS[name]
     found = by(form, maps)[0]
     assert found.dtype == np.float64
@@ -103,8 +105,10 @@ def test_equal_to_scipy(form: Form, name: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_values_worked_out_by_hand(form: Form) -> None:
-    """METHODS §6, n = 128: disjoint one-hots are ln 2 apart, a one-hot and even attention 0.670272."""
+def test_divergences_equal_those_worked_out_by_hand(form: Form) -> None:
+    """With n = 128, the divergence of two disjoint one-hot rows is ln 2, that of a one-hot and an even row
+    0.670272.
+    """
     maps = np.concatenate([one_hot([0, 5], 128), np.full((1, 1, 128), 1 / 128)])
     found = by(form, maps)[0]
     assert found[0, 1] == pytest.approx(math.log(2), abs=1e-6)
@@ -112,8 +116,8 @@ def test_values_worked_out_by_hand(form: Form) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_smoothed_values_of_the_released_code(form: Form) -> None:
-    """METHODS §6, p <- 0.999 p + 0.001 / n: 0.692365 and 0.666353."""
+def test_smoothed_rows_give_the_values_of_the_released_code(form: Form) -> None:
+    """The same with p <- 0.999 p + 0.001 / n: 0.692365 and 0.666353."""
     maps = torch.from_numpy(np.concatenate([one_hot([0, 5], 128), np.full((1, 1, 128), 1 / 128)])).float()
     device = torch.device("cuda" if form == "triton" else "cpu")
     here = np.zeros(1, dtype=np.int64)
@@ -136,18 +140,18 @@ def test_the_compiled_loop_agrees_with_plain_torch(seed: int, heads: int, rows: 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_segments_are_summed_apart_and_rows_beyond_their_ends_not_read(form: Form) -> None:
+def test_segments_are_summed_separately_and_ends_of_rows_do_not_change_sums(form: Form) -> None:
     maps = WORLDS["causal"]
-    apart = by(form, maps, (0, 1, 5, 5, 12))
-    assert_allclose(apart.sum(0), by(form, maps)[0], atol=1e-5)
+    by_segment = by(form, maps, (0, 1, 5, 5, 12))
+    assert_allclose(by_segment.sum(0), by(form, maps)[0], atol=1e-5)
     for number, (start, stop) in enumerate(((0, 1), (1, 5), (5, 5), (5, 12))):
-        assert_allclose(apart[number], plain(maps[:, start:stop]), atol=1e-5)
+        assert_allclose(by_segment[number], plain(maps[:, start:stop]), atol=1e-5)
     ends = np.arange(1.0, 13.0)
     assert_allclose(by(form, maps, ends=ends), by(form, maps), atol=1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_sites_of_different_sizes_and_chosen_rows(form: Form) -> None:
+def test_chosen_rows_of_sites_with_different_numbers_of_heads_equal_scipy(form: Form) -> None:
     rng = np.random.default_rng(11)
     sites = [rng.dirichlet(np.full(6, 0.5), (2, heads, 5)) for heads in (1, 4, 2)]  # [text, head, query, key]
     texts, places = [0, 0, 1], [4, 1, 3]
@@ -161,7 +165,7 @@ def test_sites_of_different_sizes_and_chosen_rows(form: Form) -> None:
     assert_allclose(found[1], plain(rows[:, 2:]), atol=1e-6)
 
 
-def test_the_number_of_threads_changes_nothing() -> None:
+def test_the_number_of_threads_does_not_change_divergences() -> None:
     maps = dirichlet(12, 50, 9, 70, 0.2)
     before = torch.get_num_threads()
     try:
@@ -176,7 +180,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
 
 
 def test_torch_keeps_its_number_of_threads() -> None:
-    """In a process of its own: numba starts its threads once."""
+    """The code runs in a new process, because numba starts its threads only once."""
     code = """
 import torch
 torch.set_num_threads(1)
@@ -187,7 +191,7 @@ assert torch.get_num_threads() == 1, torch.get_num_threads()
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "2", "NUMBA_NUM_THREADS": "2"})
 
 
-def test_rows_add_up_however_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_over_parts_of_the_rows_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     maps = torch.from_numpy(dirichlet(4, 6, 20, 11, 0.3))
     whole, _ = jensen_shannon(maps)
     parts = [jensen_shannon(part) for part in (maps[:, :7], maps[:, 7:14], maps[:, 14:])]
@@ -199,13 +203,13 @@ def test_rows_add_up_however_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_sink_takes_does_not_count(form: Form) -> None:
+def test_the_share_of_a_sink_does_not_change_divergences(form: Form) -> None:
     maps = dirichlet(5, 4, 6, 8, 1.0)
     shares = np.random.default_rng(0).uniform(0.1, 1, (4, 6, 1))
     assert_allclose(by(form, maps * shares), by(form, maps), atol=1e-5)
 
 
-def test_without_a_kernel_there_is_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_torch_is_used_without_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     assert form_for(torch.device("cpu")) == "numba"
     assert form_for(torch.device("meta")) == "plain"
     monkeypatch.setattr(divergence, "kernel", lambda name: None)
@@ -216,8 +220,8 @@ def test_without_a_kernel_there_is_plain_torch(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("reach", [Reach(), Reach(None, 0), Reach(3, 0), Reach(2, 4)], ids=str)
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_from_scores_are_those_of_maps(form: Form, reach: Reach) -> None:
-    """Three texts of different lengths, grouped-query heads, and rows of the first and the last."""
+def test_rows_from_scores_give_the_divergences_of_maps(form: Form, reach: Reach) -> None:
+    """Three texts of different lengths, grouped-query heads, and rows from the first and the last text."""
     device, rng = torch.device("cuda" if form == "triton" else "cpu"), torch.Generator().manual_seed(1)
     query, key = (torch.randn(3, heads, 70, 8, generator=rng).to(device) for heads in (4, 2))
     lengths = torch.tensor([70, 5, 40], device=device)

@@ -1,4 +1,4 @@
-"""Intervals and p values from few documents: by hand, and against the same written out in scipy."""
+"""Intervals and p values from few documents: worked out by hand, and against a plain computation with scipy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from scipy import optimize, stats
 from headscope.stats.inference import FEWEST, Support, interval, p_value, reason, share_interval
 
 
-def test_support_by_hand() -> None:
-    """Six alike are six. (5 + 5)^2 / (25 + 5) = 10/3 for one of 5 and five of 1. A weight of 0 is no document."""
+def test_support_equals_values_worked_out_by_hand() -> None:
+    """Six documents of equal weight are six effective ones. One of weight 5 and five of 1 are (5 + 5)^2 / (25 + 5) =
+    10/3. A document of weight 0 does not count.
+    """
     weights = np.array([[1.0, 5, 5], [1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0], [1, 1, 0]])
     support = Support.of(weights)
     assert support.documents.tolist() == [6, 6, 1]
@@ -25,8 +27,10 @@ def test_support_by_hand() -> None:
     assert float(apart.effective) == pytest.approx(16 / 1.2)
 
 
-def test_support_from_replicates_alone() -> None:
-    """A total weight varies by the sum of squared weights: of 10 and ten of 1, 20^2 / 110 = 3.6 are effective."""
+def test_support_is_estimated_from_replicates() -> None:
+    """The variance of a total weight is the sum of squared weights. One document of weight 10 and ten of 1 are 20^2 /
+    110 = 3.6 effective ones.
+    """
     rng = np.random.default_rng(0)
     weights = np.array([10.0] + [1] * 10)
     totals = np.concatenate([[20.0], rng.poisson(1, (200_000, 11)) @ weights])
@@ -37,7 +41,9 @@ def test_support_from_replicates_alone() -> None:
 
 
 def plain(value: float, replicates: NDArray[np.float64], df: float) -> tuple[float, float, float]:
-    """The interval by searching for the values that are not rejected, and p: scipy's t and skewness, written out."""
+    """Return the interval, found by a search for the values that are not rejected, and p, with scipy's t and the
+    skewness.
+    """
     error = np.std(replicates, ddof=1)
     skew = np.clip(np.mean((replicates - replicates.mean()) ** 3) / error**3, -0.4, 0.4)
 
@@ -52,7 +58,7 @@ def plain(value: float, replicates: NDArray[np.float64], df: float) -> tuple[flo
 
 
 @pytest.mark.parametrize("bend", [0.0, 0.5, -0.8, -2.0])
-def test_the_interval_is_what_the_test_does_not_reject(bend: float) -> None:
+def test_the_interval_contains_what_the_test_does_not_reject(bend: float) -> None:
     rng = np.random.default_rng(4)
     normal = rng.standard_normal(400)
     replicates = 1.5 + normal + bend * (normal**2 - 1)
@@ -63,7 +69,7 @@ def test_the_interval_is_what_the_test_does_not_reject(bend: float) -> None:
     assert p_value(np.array(1.5), replicates, support) == pytest.approx(p)
 
 
-def test_without_skewness_it_is_students_t() -> None:
+def test_the_interval_without_skewness_is_that_of_students_t() -> None:
     replicates = np.array([-1.0, 1] * 50)[:, None] * [1.0, 2]
     error = np.sqrt(100 / 99)
     low, high = interval(np.array([0.0, 0]), replicates, Support.alike(10))
@@ -85,8 +91,10 @@ def test_too_few_documents_have_neither_interval_nor_p() -> None:
     assert reason(9) == "one document has nearly all cases, so there is no interval"
 
 
-def test_replicates_that_are_missing_or_all_alike() -> None:
-    """NaN was not drawn and is left out. Eight documents that all agree: a coin falls so in 2 of 2^8 cases."""
+def test_missing_replicates_are_left_out_and_equal_ones_give_the_sign_test() -> None:
+    """NaN is a replicate that drew no case; it is left out. Eight documents that all agree have the p of the sign test,
+    2 / 2^8.
+    """
     replicates = np.stack([np.full(30, 2.0), np.zeros(30), np.tile([1.0, 3, np.nan], 10), np.full(30, np.nan)], 1)
     value = np.array([2.0, 0, 2, 2])
     low, high = interval(value, replicates, Support.alike(8))
@@ -96,10 +104,10 @@ def test_replicates_that_are_missing_or_all_alike() -> None:
     assert p_value(value, replicates, Support.alike(8)) == pytest.approx([2 / 256, 1, 2 * stats.t.sf(2 / error, 8), np.nan], nan_ok=True)
 
 
-def test_skewness_widens_one_side_to_twice_the_width_of_t_at_most() -> None:
-    """Of 100 replicates one is far below the others: their skewness is -10, and counts as -.4. For 10 documents
-    Hall's bound is then 3 / .4 (1 - (1 - .4 (2.228139 + .4 / 6))^(1/3)) = 4.2406 standard errors below; for 6 (t
-    2.446912) it would be 8.8, and is 2 t.
+def test_skewness_widens_one_side_to_at_most_twice_the_width_of_t() -> None:
+    """One of 100 replicates is far below the others. Their skewness is -10, limited to -.4. For 10 documents Hall's
+    bound is then 3 / .4 (1 - (1 - .4 (2.228139 + .4 / 6))^(1/3)) = 4.2406 standard errors below. For 6 documents (t =
+    2.446912) it would be 8.8, limited to 2 t.
     """
     replicates = np.array([0.0] * 99 + [-100])
     error = np.std(replicates, ddof=1)
@@ -108,9 +116,9 @@ def test_skewness_widens_one_side_to_twice_the_width_of_t_at_most() -> None:
         assert (low / error, high / error) == (pytest.approx(-below, abs=1e-3), pytest.approx(t, abs=1e-5))
 
 
-def test_all_right_or_none_is_not_certain() -> None:
-    """Of 8 documents all agree: with a probability of .63 or more that is likelier than .025 (0.63^8 = .025). Others
-    are as usual.
+def test_shares_of_0_and_1_have_exact_binomial_bounds() -> None:
+    """All 8 documents agree. The probability of this is .025 if the share is .63 (.63^8 = .025), so .63 is the bound.
+    Other shares have the usual interval.
     """
     value = np.array([1.0, 0, 0.5])
     replicates = np.stack([np.ones(40), np.zeros(40), np.tile([0.4, 0.6], 20)], 1)
@@ -122,7 +130,7 @@ def test_all_right_or_none_is_not_certain() -> None:
     assert np.isnan(share_interval(np.array(1.0), np.ones(40), Support.alike(5))).all()
 
 
-def test_documents_are_counted_where_only_their_groups_are_resampled() -> None:
+def test_documents_are_counted_if_their_groups_are_resampled() -> None:
     support = Support.in_groups(np.array([4, 4, 0, 4]), 5)
     assert (int(support.documents), float(support.effective)) == (5, 3)
     assert int(Support.in_groups(np.array([4, 4, 0, 4]), None).documents) == 3
@@ -133,5 +141,5 @@ def test_a_value_beyond_its_limits_is_an_error() -> None:
     support = Support.of(np.ones((8, 1)))
     with pytest.raises(ValueError, match="limits"):
         interval(np.array([-0.2]), replicates, support, (0, np.inf))
-    low, high = interval(np.array([-0.004]), replicates, support, (0, np.inf))  # rounding
+    low, high = interval(np.array([-0.004]), replicates, support, (0, np.inf))  # a rounding error is accepted
     assert low <= -0.004 <= high

@@ -1,3 +1,5 @@
+"""Mean distances within and between layers, and their permutation test."""
+
 from __future__ import annotations
 
 from itertools import combinations, permutations
@@ -13,14 +15,14 @@ from headscope.stats.dissimilarity import layering
 Matrix = NDArray[np.float64]
 
 
-def anyhow(seed: int, n: int) -> Matrix:
-    """Distances of no structure."""
+def unstructured(seed: int, n: int) -> Matrix:
+    """Return random distances without structure."""
     upper = np.triu(np.random.default_rng(seed).uniform(size=(n, n)), 1)
     return upper + upper.T
 
 
 def by_hand(given: Matrix, layers: list[int]) -> tuple[float, float]:
-    """The two means, pair by pair."""
+    """Return the mean distances within and between layers, computed by a loop over pairs."""
     within: list[float] = []
     between: list[float] = []
     for a, b in combinations(range(len(layers)), 2):
@@ -28,20 +30,20 @@ def by_hand(given: Matrix, layers: list[int]) -> tuple[float, float]:
     return float(np.mean(within)), float(np.mean(between))
 
 
-def test_means_by_hand() -> None:
-    """Two layers of two: 0.1 and 0.3 within, 0.4, 0.5, 0.6, 0.7 between."""
+def test_means_equal_those_worked_out_by_hand() -> None:
+    """Two layers of two heads: distances of 0.1 and 0.3 within layers, of 0.4, 0.5, 0.6 and 0.7 between them."""
     given = np.array([[0, 0.1, 0.4, 0.5], [0.1, 0, 0.6, 0.7], [0.4, 0.6, 0, 0.3], [0.5, 0.7, 0.3, 0]])
     found = layering(given, [0, 0, 1, 1], permutations=5)
     assert found[:3] == pytest.approx((0.2, 0.55, 0.35))
-    # Of the three ways to part four heads in pairs this one has the largest difference: one permutation in three is as
-    # good.
+    # Of the three ways to split four heads into pairs, this one has the largest difference, so one permutation in three
+    # has as large a difference.
     assert layering(given, [0, 0, 1, 1]).p == pytest.approx(1 / 3, abs=0.02)
 
 
 @pytest.mark.parametrize("layers", [[0, 0, 1, 1, 2, 2, 2], [4, 0, 0, 4, 4, 4, 9]], ids=["three", "uneven"])
 @pytest.mark.parametrize("seed", range(3))
-def test_p_is_the_share_of_all_ways_to_deal_out_the_heads(layers: list[int], seed: int) -> None:
-    given = anyhow(seed, 7)
+def test_p_is_the_share_of_all_permutations_with_as_large_a_difference(layers: list[int], seed: int) -> None:
+    given = unstructured(seed, 7)
     within, between = by_hand(given, layers)
     ways = []
     for order in permutations(range(7)):
@@ -56,21 +58,21 @@ def test_p_is_the_share_of_all_ways_to_deal_out_the_heads(layers: list[int], see
 def test_planted_layers_are_found_and_shuffled_ones_are_not() -> None:
     rng = np.random.default_rng(0)
     layers = np.repeat(np.arange(6), 5)
-    given = anyhow(1, 30) + 0.5 * (layers[:, None] != layers)
+    given = unstructured(1, 30) + 0.5 * (layers[:, None] != layers)
     planted = layering(given, layers)
     assert planted.p == 1 / 10_001
     assert planted.difference == pytest.approx(0.5, abs=0.1)
-    farther = layering(anyhow(1, 30) + 0.5 * ((layers[:, None] == layers) & ~np.eye(30, dtype=bool)), layers)
+    farther = layering(unstructured(1, 30) + 0.5 * ((layers[:, None] == layers) & ~np.eye(30, dtype=bool)), layers)
     assert farther.p > 0.999
     assert farther.difference < 0
     chances = [layering(given, rng.permutation(layers), permutations=400).p for _ in range(60)]
-    assert 0.35 < np.mean(chances) < 0.65, "even over 0 to 1 where there is nothing"
+    assert 0.35 < np.mean(chances) < 0.65, "p is uniform from 0 to 1 if there is no structure"
     assert min(chances) < 0.1
     assert max(chances) > 0.9
 
 
-def test_the_order_of_heads_and_the_size_of_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    given, layers = anyhow(2, 20), np.repeat(np.arange(4), 5)
+def test_results_depend_neither_on_the_order_of_heads_nor_on_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    given, layers = unstructured(2, 20), np.repeat(np.arange(4), 5)
     whole = layering(given, layers, permutations=999, seed=5)
     assert layering(given, layers, permutations=999, seed=5) == whole
     monkeypatch.setattr(module, "BLOCK", 300)
@@ -81,18 +83,18 @@ def test_the_order_of_heads_and_the_size_of_blocks_change_nothing(monkeypatch: p
     assert mixed.p == pytest.approx(whole.p, abs=0.06)
 
 
-def test_heads_all_alike_are_no_evidence() -> None:
+def test_equal_distances_give_p_1() -> None:
     assert layering(1 - np.eye(8), np.repeat([0, 1], 4), permutations=50).p == 1
 
 
 @pytest.mark.parametrize(("layers", "known"), [([0, 0, 0], 0), ([0, 1, 2], 1)])
-def test_without_both_kinds_of_pairs_there_is_no_difference(layers: list[int], known: int) -> None:
+def test_there_is_no_difference_without_both_kinds_of_pairs(layers: list[int], known: int) -> None:
     found = layering(1 - np.eye(3), layers)
     assert found[known] == 1
     assert np.isnan([value for place, value in enumerate(found) if place != known]).all()
 
 
-def test_one_head_and_no_distances() -> None:
+def test_one_head_gives_nan_and_invalid_distances_are_refused() -> None:
     assert np.isnan(layering(np.zeros((1, 1)), [0])).all()
     with pytest.raises(MeasureError, match="nan"):
         layering(np.full((2, 2), np.nan), [0, 1])

@@ -18,7 +18,7 @@ from headscope.stats.layers import (
     trouble,
 )
 
-# Dev F1 of BERT-base by layer, from the authors' notebook; expected layer and K as METHODS §8.3 has them.
+# Dev F1 of BERT-base by layer, from the authors' notebook; then expected layer and K, as in docs/edge-probing.md.
 BASE = {
     "pos": ("88.3952 93.4826 94.9644 95.4243 95.9719 96.4355 96.3890 96.4161 96.5560 96.4781 96.5859 96.4020 96.4782", 1.76, 1.72),
     "constituents": ("75.1997 80.5569 83.0987 84.8947 86.0373 86.4235 86.7595 86.7625 87.2055 87.0436 86.9797 87.2785 87.2441", 2.38, 1.26),
@@ -41,21 +41,21 @@ def _scores(row: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("task", BASE)
-def test_the_rows_of_the_paper(task: str) -> None:
+def test_the_rows_of_the_paper_give_its_numbers(task: str) -> None:
     row, layer, divergence = BASE[task]
     assert round(float(expected_layer(_scores(row))), 2) == layer
     assert round(float(differential_divergence(_scores(row))), 2) == divergence
     assert (trouble(_scores(row)) is None) == (task != "dpr")
 
 
-def test_all_rows_at_once_are_each_row_alone() -> None:
+def test_several_rows_at_once_give_the_numbers_of_single_rows() -> None:
     rows = np.stack([_scores(row) for row, _, _ in BASE.values()])
     assert expected_layer(rows[:, None, :]).shape == (len(BASE), 1)
     np.testing.assert_array_equal(expected_layer(rows), [expected_layer(row) for row in rows])
     np.testing.assert_allclose(differential_divergence(rows), [differential_divergence(row) for row in rows], rtol=1e-14)
 
 
-def test_three_ways_with_layers_that_make_it_worse() -> None:
+def test_layers_that_lower_the_score_are_handled_in_three_ways() -> None:
     scores = _scores(LARGE_COREF)
     found = [round(float(expected_layer(scores, how)), 2) for how in ("keep", "clip", "running_max")]
     assert found == [9.47, 9.87, 9.65]
@@ -69,8 +69,8 @@ def test_three_ways_with_layers_that_make_it_worse() -> None:
         expected_layer(np.array([1.0]))
 
 
-def test_by_hand() -> None:
-    scores = np.array([0.5, 0.7, 0.7, 0.9])  # .2 from layer 1 and .2 from layer 3
+def test_statistics_of_layers_equal_those_worked_out_by_hand() -> None:
+    scores = np.array([0.5, 0.7, 0.7, 0.9])  # gains of .2 by layer 1 and of .2 by layer 3
     assert expected_layer(scores) == pytest.approx(2.0)
     assert differential_divergence(scores) == pytest.approx(math.log2(1.5))
     np.testing.assert_allclose(shares_of_gain(scores), [0.5, 0, 0.5], atol=1e-12)
@@ -83,7 +83,7 @@ def test_by_hand() -> None:
         divergence_from_even(np.array([-0.1, 1.1]))
 
 
-def test_what_has_no_value_is_said() -> None:
+def test_trouble_names_why_an_expected_layer_is_missing_or_unreliable() -> None:
     flat = np.full(4, 0.3)
     assert math.isnan(expected_layer(flat))
     assert math.isnan(differential_divergence(flat))

@@ -26,7 +26,7 @@ def plainly(x: np.ndarray, y: np.ndarray, penalty: float, weights: np.ndarray) -
 
 
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 30.0])
-def test_all_features_together(penalty: float) -> None:
+def test_logistic_regression_equals_plain_minimisation(penalty: float) -> None:
     x, y = data()
     weights = np.where(y, 2.0, 1.0)
     found = logistic(x, y, penalty, weights)
@@ -34,16 +34,16 @@ def test_all_features_together(penalty: float) -> None:
     assert_allclose(found.logits(x), x @ found.coefficients + found.intercept)
 
 
-def test_each_feature_alone() -> None:
+def test_one_by_one_equals_a_regression_on_each_feature() -> None:
     x, y = data(300, 4)
     slopes, bases = one_by_one(x, y, 1.0)
     for column in range(4):
         assert_allclose([slopes[column], bases[column]], plainly(x[:, [column]], y, 1.0, np.ones(len(y))), atol=2e-5)
 
 
-def test_classes_that_are_apart_and_features_that_say_nothing() -> None:
-    """With a penalty, a perfect feature has a finite coefficient; a constant one gets none; without positives,
-    chance is near 0.
+def test_separable_classes_and_constant_features_have_finite_coefficients() -> None:
+    """With a penalty, a perfect feature has a finite coefficient and a constant one a coefficient of 0. Without
+    positive examples, the predicted probability is near 0.
     """
     x = np.stack([np.repeat([-1.0, 1.0], 50), np.ones(100)], 1)
     y = np.repeat([False, True], 50)
@@ -55,5 +55,5 @@ def test_classes_that_are_apart_and_features_that_say_nothing() -> None:
     assert logistic(x, np.zeros(100, dtype=bool)).intercept < -10
 
 
-def test_losses_by_hand() -> None:
+def test_log_losses_equal_those_worked_out_by_hand() -> None:
     assert_allclose(log_losses(np.array([0.0, np.log(3), 800]), np.array([1.0, 0, 0])), [np.log(2), np.log(4), 800])

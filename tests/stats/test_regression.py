@@ -1,4 +1,4 @@
-"""Least squares against the normal equations and numbers by hand."""
+"""Least squares against the normal equations, scipy, and matches worked out by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headscope.stats.inference import Support, interval, p_value
 from headscope.stats.regression import matched, ols, ols_interval
 
 
-def test_one_line_is_scipys() -> None:
+def test_a_regression_line_equals_scipys() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=20), rng.normal(size=(20, 3))
     fit = ols(np.stack([np.ones(20), x], 1), y)
@@ -23,7 +23,7 @@ def test_one_line_is_scipys() -> None:
     assert fit.df == 18
 
 
-def test_normal_equations() -> None:
+def test_coefficients_and_t_equal_those_of_the_normal_equations() -> None:
     rng = np.random.default_rng(1)
     design, y = np.column_stack([np.ones(15), rng.normal(size=(15, 2))]), rng.normal(size=15)
     fit = ols(design, y)
@@ -34,8 +34,8 @@ def test_normal_equations() -> None:
     assert fit.t == pytest.approx(beta / errors)
 
 
-def test_a_class_beside_what_really_matters() -> None:
-    """y is 2 x distance, and the classes differ in distance alone: nothing is left for the class."""
+def test_a_class_has_no_effect_if_distance_explains_everything() -> None:
+    """y is 2 x distance, and the classes differ only in distance, so the class has no effect."""
     distance = np.array([1.0, 2, 3, 4, 5, 6, 8, 9])
     is_same = np.array([1.0, 1, 1, 1, 0, 0, 0, 0])
     noise = np.array([1.0, -1, -1, 1, 1, -1, -1, 1]) * 1e-3
@@ -45,7 +45,7 @@ def test_a_class_beside_what_really_matters() -> None:
     assert fit.p[1] > 0.05
 
 
-def test_no_fit_says_why() -> None:
+def test_a_reason_is_given_if_there_is_no_fit() -> None:
     assert ols(np.ones((2, 2)), np.ones(2)).reason == "too few observations"
     twice = ols(np.ones((5, 2)), np.arange(5.0))
     assert twice.reason == "terms that cannot be told apart"
@@ -54,7 +54,7 @@ def test_no_fit_says_why() -> None:
     assert with_gap.df == 3
 
 
-def test_bounds_are_those_of_fits_to_drawn_documents() -> None:
+def test_bounds_equal_those_of_fits_to_resampled_documents() -> None:
     rng = np.random.default_rng(2)
     documents = [f"d{number % 7}" for number in range(30)]
     design, y = np.column_stack([np.ones(30), rng.normal(size=(30, 2))]), rng.normal(size=(30, 2))
@@ -74,8 +74,8 @@ def test_bounds_are_those_of_fits_to_drawn_documents() -> None:
     assert np.isnan(ols_interval(np.ones((30, 2)), y, documents, 20)[0]).all()
 
 
-def test_matching_by_hand() -> None:
-    assert matched([5, 5, 9], [4, 6, 5, 20]) == [(0, 2), (1, 0)]  # 5 takes 5; the second 5 the smaller of 4 and 6; 9 has none within 1
+def test_matches_equal_those_worked_out_by_hand() -> None:
+    assert matched([5, 5, 9], [4, 6, 5, 20]) == [(0, 2), (1, 0)]  # 5 matches 5, the second 5 the smaller of 4 and 6, 9 nothing
     assert matched([100], [91, 108]) == [(0, 1)]
     assert matched([100], [89, 111]) == []
     assert matched([], [1]) == []

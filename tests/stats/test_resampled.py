@@ -10,7 +10,7 @@ from headscope.stats.inference import Support, interval
 from headscope.stats.resampled import difference, mean
 
 
-def test_a_mean_and_its_replicates_one_by_one() -> None:
+def test_a_mean_and_its_interval_equal_a_loop_over_replicates() -> None:
     rng = np.random.default_rng(0)
     values, documents = rng.normal(size=(14, 2)), list("aaabbbbcccddef")
     values[3, 1] = np.nan
@@ -30,7 +30,7 @@ def test_a_mean_and_its_replicates_one_by_one() -> None:
     assert found.high == pytest.approx(high)
 
 
-def test_a_difference_counts_a_document_on_both_sides() -> None:
+def test_a_difference_resamples_a_document_on_both_sides_together() -> None:
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(9, 1)), rng.normal(size=(8, 1))
     left, right = list("aabbccefg"), list("abbbdefg")
@@ -48,14 +48,14 @@ def test_a_difference_counts_a_document_on_both_sides() -> None:
     assert (found.low[0], found.high[0]) == pytest.approx(interval(found.value[0], np.array(replicates), support))
 
 
-def test_one_document_cannot_be_resampled() -> None:
+def test_the_mean_of_one_document_has_no_interval() -> None:
     found = mean(np.arange(4.0)[:, None], ["a"] * 4)
     assert found.value == pytest.approx(1.5)
     assert np.isnan(found.low).all()
     assert np.isnan(mean(np.zeros((0, 2)), []).value).all()
 
 
-def test_bounds_stay_where_the_mean_can_lie() -> None:
+def test_bounds_do_not_exceed_the_limits_of_the_mean() -> None:
     values = np.array([0.0, 0, 0, 0, 0, 0, 0, 1])
     documents = [str(number) for number in range(8)]
     assert mean(values, documents, 200).low < 0

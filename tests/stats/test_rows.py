@@ -1,3 +1,5 @@
+"""Sums and maxima of rows of maps, against numpy and scipy."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,7 +17,9 @@ NO_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA devi
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NO_CUDA)])
 @pytest.mark.parametrize("block", [1, 1 << 20])
 @pytest.mark.parametrize("keys", [1, 7, 300])
-def test_sums_and_maxima_of_rows(device: str, block: int, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_and_maxima_of_rows_equal_those_of_numpy_and_scipy(
+    device: str, block: int, keys: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rows, "BLOCK", block)
     maps = np.random.default_rng(keys).dirichlet(np.full(keys, 0.2), (5, 3, 4))
     maps[0, 0, 0] = 0

@@ -17,7 +17,9 @@ OFFSETS = (-2, -1, 0, 1, 6)
 
 
 def inputs(texts: int = 3, heads: int = 4, kv_heads: int = 2, rows: int = 37, keys: int = 37) -> tuple[torch.Tensor, ...]:
-    """Queries, keys, values, lengths of both and groups: the first key, every third, all, none."""
+    """Return queries, keys, values, the lengths of queries and keys, and four groups of keys: the first, every third,
+    all, none.
+    """
     random = torch.Generator().manual_seed(rows)
     query, key, value = (
         torch.randn(texts, count, size, width, generator=random) * 2
@@ -30,7 +32,7 @@ def inputs(texts: int = 3, heads: int = 4, kv_heads: int = 2, rows: int = 37, ke
 
 
 def slowly(query: torch.Tensor, key: torch.Tensor, reach: Reach, rows: int, keys: int, groups: torch.Tensor) -> list[list[float]]:
-    """The statistics of one head of one text by loops, METHODS §19 read slowly."""
+    """Return the statistics of one head of one text, computed by loops."""
     found = []
     for i in range(len(query)):
         visible = [
@@ -48,7 +50,7 @@ def slowly(query: torch.Tensor, key: torch.Tensor, reach: Reach, rows: int, keys
 
 @pytest.mark.parametrize("reach", REACHES, ids=str)
 @pytest.mark.parametrize("block", [1, 1 << 26])
-def test_the_plain_form_is_what_loops_give(reach: Reach, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plain_form_equals_loops(reach: Reach, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headscope.stats.rows.ROWS", block)
     query, key, _, rows, keys, groups = (tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs(rows=11, keys=11))
     values, logs = score_statistics(query, key, 0.3, reach, (rows, keys), groups, OFFSETS)
@@ -56,7 +58,7 @@ def test_the_plain_form_is_what_loops_give(reach: Reach, block: int, monkeypatch
         for head in range(4):
             expected = slowly(query[text, head], key[text, head // 2], reach, int(rows[text]), int(keys[text]), groups[text])
             torch.testing.assert_close(values[text, head], torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=1e-9)
-            largest = expected[0][2]  # e^(its score - log) of the first row
+            largest = expected[0][2]  # the largest weight of the first row: e^(score - log)
             scores = [0.3 * float(query[text, head, 0] @ key[text, head // 2, j]) for j in range(11)]
             assert any(math.isclose(math.exp(score - float(logs[text, head, 0])), largest, rel_tol=1e-9) for score in scores)
 
@@ -64,22 +66,22 @@ def test_the_plain_form_is_what_loops_give(reach: Reach, block: int, monkeypatch
 @pytest.mark.parametrize("reach", REACHES, ids=str)
 @pytest.mark.parametrize("cache", [100, 4000, 1 << 20])
 @pytest.mark.parametrize("size", [(3, 37, 37), (1, 1500, 1500), (2, 1, 1)])
-def test_the_cpu_kernel_gives_what_heads_give_and_the_plain_statistics(
+def test_the_cpu_kernel_gives_the_outputs_of_heads_and_the_plain_statistics(
     reach: Reach, cache: int, size: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if size[1] > 1000 and cache < 4000:
-        pytest.skip("a thousand blocks show no more than ten")
+        pytest.skip("a thousand blocks test no more than ten")
     monkeypatch.setattr(attention_cpu, "CACHE", cache)
     query, key, value, rows, keys, groups = inputs(size[0], 4, 2, *size[1:])
     starts = torch.arange(size[1]).expand(size[0], -1) // 7 * 7
     spans = torch.stack([starts, (starts + 7).clamp_max(size[2])])
-    spans[:, :, 2:4] = 0  # these rows have none
+    spans[:, :, 2:4] = 0  # these rows have no span
     parts = ((rows, keys), groups, OFFSETS, spans)
     output, values, logs, near = attention_cpu.attend(query, key, value, 0.3, (reach.before, reach.after), *parts)
     expected, expected_logs = score_statistics(query.double(), key.double(), 0.3, reach, (rows, keys), groups.double(), OFFSETS)
     torch.testing.assert_close(logs.double(), expected_logs, rtol=1e-6, atol=1e-5)
     torch.testing.assert_close(values[..., 1].double(), expected[..., 1], rtol=0, atol=1e-5)
-    atol = 1e-6 if size[2] < 1000 else 3e-6  # sums of 1,500 weights in single precision, in blocks
+    atol = 1e-6 if size[2] < 1000 else 3e-6  # sums over 1,500 weights in single precision, in blocks
     torch.testing.assert_close(values.double()[..., 2:], expected[..., 2:], rtol=0, atol=atol)
     assert not values[..., 0].any()
     visible = torch.arange(size[2])[None, None] < keys[:, None, None]
@@ -99,7 +101,7 @@ def test_the_cpu_kernel_gives_what_heads_give_and_the_plain_statistics(
     torch.testing.assert_close(near.double(), (weights.gather(3, index) * inside)[..., :width], rtol=0, atol=1e-6)
 
 
-def test_weights_of_spans_that_would_need_too_much_memory_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_spans_that_need_too_much_memory_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     query, key, value, rows, keys, groups = inputs()
     spans = torch.tensor([0, 37])[:, None, None].expand(2, 3, 37).contiguous()
     monkeypatch.setattr(attention_cpu, "LARGEST", 3 * 4 * 37 * 37 - 1)
@@ -108,7 +110,7 @@ def test_weights_of_spans_that_would_need_too_much_memory_are_left_to_others(mon
     assert attention_cpu.attend(query, key, value, 0.3, (None, None), (rows, keys), groups, OFFSETS, spans)[3] is not None
 
 
-def test_half_precision_is_read_in_single_precision() -> None:
+def test_half_precision_inputs_are_computed_in_single_precision() -> None:
     query, key, value, rows, keys, groups = inputs()
     halves = (query.bfloat16(), key.bfloat16(), value.bfloat16())
     output, values, *_ = attention_cpu.attend(*halves, 0.3, (None, None), (rows, keys), groups, OFFSETS)
@@ -118,7 +120,7 @@ def test_half_precision_is_read_in_single_precision() -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_score_that_is_not_finite_is_not_hidden(bad: float) -> None:
+def test_a_score_that_is_not_finite_makes_the_statistics_nan(bad: float) -> None:
     query, key, value, rows, keys, groups = inputs()
     query[0, 1, 3, 0] = bad
     _, values, *_ = attention_cpu.attend(query, key, value, 0.3, (None, None), (rows, keys), groups, OFFSETS)
@@ -129,14 +131,14 @@ def test_a_score_that_is_not_finite_is_not_hidden(bad: float) -> None:
 
 
 @pytest.mark.parametrize("reach", REACHES, ids=str)
-def test_even_attention_is_attention_of_a_query_that_is_nought(reach: Reach) -> None:
+def test_even_attention_is_the_attention_of_a_zero_query(reach: Reach) -> None:
     query, key, _, rows, keys, groups = inputs()
     expected, _ = score_statistics(query[:, :1] * 0, key[:, :1], 0.3, reach, (rows, keys), groups, OFFSETS)
     torch.testing.assert_close(even_statistics(reach, (rows, keys), 37, groups, OFFSETS), expected, rtol=0, atol=1e-6)
 
 
-def test_rows_of_maps_with_a_sink() -> None:
-    """Half of the first row goes to a sink; the entropy is that of what is left, (1/2, 1/2)."""
+def test_statistics_of_rows_with_a_sink_equal_those_worked_out_by_hand() -> None:
+    """Half of the first row goes to a sink. Its entropy is that of the rest, (1/2, 1/2)."""
     maps = torch.tensor([[[[0.25, 0.25, 0.0], [0.0, 1.0, 0.0], [9.0, 9.0, 9.0]]]])
     values = row_statistics(maps, torch.tensor([[True, True, False]]), torch.tensor([[[1.0], [0.0], [1.0]]]), (1, -1))
     expected = [[0.5, math.log(2), 0.25, 0.25, 0.25, 0.0], [0, 0, 1, 0, 0, 0], [0] * 6]
@@ -160,8 +162,8 @@ def test_the_cuda_kernel_gives_the_plain_statistics(dtype: torch.dtype, reach: R
 
 
 @NO_CUDA
-def test_the_cuda_kernels_read_any_number_of_short_texts() -> None:
-    """More heads of all texts together than the second axis of a CUDA grid can have programs: 65,535."""
+def test_the_cuda_kernels_accept_any_number_of_short_texts() -> None:
+    """The texts have more heads than the second axis of a CUDA grid can have programs (65,535)."""
     fast = kernel("attention_cuda")
     assert fast is not None
     texts, heads, size = 17000, 4, 3

@@ -31,7 +31,7 @@ def guesses(seed: int, n: int, classes: int, systems: int = 3) -> tuple[NDArray[
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 25), classes=st.integers(2, 4))
 @settings(max_examples=40, deadline=None)
-def test_scores_of_classes_are_those_of_scikit_learn(seed: int, n: int, classes: int) -> None:
+def test_scores_of_classes_equal_those_of_scikit_learn(seed: int, n: int, classes: int) -> None:
     predicted, truth = guesses(seed, n, classes)
     accuracy, macro, micro, matthews = Accuracy(), F1("macro", classes), F1("micro", classes), Matthews(classes)
     found = [score.of(score.statistics(predicted, truth)) for score in (accuracy, macro, micro, matthews)]
@@ -50,9 +50,9 @@ def test_scores_of_classes_are_those_of_scikit_learn(seed: int, n: int, classes:
                     assert binary.of(binary.statistics(predicted, truth))[system] == pytest.approx(known)
 
 
-def test_scores_of_classes_by_hand() -> None:
-    """Truth 1 1 1 0 0, predicted 1 1 0 1 0: found 2, wrong 1, missed 1, F1 2/3; F1 of class 0 is 1/2; correlation
-    (2*1-1*1)/6.
+def test_scores_of_classes_equal_those_worked_out_by_hand() -> None:
+    """Truth 1 1 1 0 0, predicted 1 1 0 1 0: 2 found, 1 wrong, 1 missed, so F1 is 2/3. F1 of class 0 is 1/2, Matthews
+    correlation (2*1-1*1)/6.
     """
     truth, predicted = np.array([1, 1, 1, 0, 0]), np.array([1, 1, 0, 1, 0])
     assert F1().of(F1().statistics(predicted, truth)) == pytest.approx(2 / 3)
@@ -64,8 +64,8 @@ def test_scores_of_classes_by_hand() -> None:
     assert math.isnan(Matthews().of(np.zeros((0, 6))))
 
 
-def test_means_weigh_items_not_examples() -> None:
-    """Two texts of 1 and 3 pieces whose losses add up to 4 and 2: 6 / 4, not (4 + 2/3) / 2."""
+def test_means_weight_items_and_not_examples() -> None:
+    """Two texts of 1 and 3 pieces have total losses of 4 and 2: the mean is 6 / 4, not (4 + 2/3) / 2."""
     loss = make_score("loss")
     assert isinstance(loss, Mean)
     statistics = loss.statistics(np.array([4.0, 2]), np.array([1.0, 3]))
@@ -86,7 +86,7 @@ def sentences(seed: int, n: int, shortest: int = 0) -> list[str]:
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 6), tokenize=st.sampled_from(["13a", "none"]), lowercase=st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_bleu_and_chrf_are_sacrebleus(seed: int, n: int, tokenize: str, lowercase: bool) -> None:
+def test_bleu_and_chrf_equal_those_of_sacrebleu(seed: int, n: int, tokenize: str, lowercase: bool) -> None:
     systems = [sentences(seed + number, n) for number in range(3)]
     first, second = sentences(seed + 7, n, 1), sentences(seed + 8, n, 1)
     references = [[one, other] if number % 2 else [one] for number, (one, other) in enumerate(zip(first, second, strict=True))]
@@ -103,8 +103,10 @@ def test_bleu_and_chrf_are_sacrebleus(seed: int, n: int, tokenize: str, lowercas
             assert score.signature.partition("|")[2] == str(theirs.get_signature())
 
 
-def test_bleu_by_hand() -> None:
-    """6 of 7 words, 4 of 6 pairs, 2 of 5 and 1 of 4 match, and the sentence is a word shorter than its reference."""
+def test_bleu_equals_a_value_worked_out_by_hand() -> None:
+    """6 of 7 words, 4 of 6 bigrams, 2 of 5 trigrams and 1 of 4 4-grams match. The sentence is one word shorter than its
+    reference.
+    """
     score = make_score("bleu", references=["the cat sat on the red mat today"])
     assert isinstance(score, Bleu)
     value = score.of(score.statistics(["the cat sat on a red mat"]))
@@ -117,7 +119,7 @@ def test_bleu_by_hand() -> None:
 
 
 def spans(tags: list[str]) -> set[tuple[int, int]]:
-    """Where phrases begin and end, word by word."""
+    """Return the start and end of each phrase, found in one pass over the words."""
     found, start = set(), None
     for place, tag in enumerate([*tags, "O"]):
         if start is not None and tag != "I":
@@ -128,7 +130,7 @@ def spans(tags: list[str]) -> set[tuple[int, int]]:
     return found
 
 
-def test_phrases() -> None:
+def test_keyphrase_scores_equal_those_worked_out_by_hand() -> None:
     truth = [["B", "I", "O", "O", "B"], ["O", "O"]]
     predicted = [["B", "I", "I", "O", "O"], ["O", "B"]]
     token, span = make_score("keyphrase_tokens"), make_score("keyphrase_spans")
@@ -144,8 +146,10 @@ def test_phrases() -> None:
         span.statistics([["X"]], [["O"]])
 
 
-def test_phrases_by_sets() -> None:
-    """Texts of 0 to 9 words with any tags: a phrase is found if it stands exactly there."""
+def test_keyphrase_scores_equal_those_of_sets_of_spans() -> None:
+    """Texts of 0 to 9 words have random tags. A phrase is found if both sides have a phrase with the same start and
+    end.
+    """
     rng = np.random.default_rng(0)
     sides = [[[str(rng.choice(["B", "I", "O"])) for _ in range(size)] for size in range(10) for _ in range(40)] for _ in range(2)]
     for score, size in ((KeyphraseF1("span"), None), (KeyphraseF1("token"), 1)):
@@ -156,21 +160,21 @@ def test_phrases_by_sets() -> None:
         assert score.statistics(*sides).tolist() == expected
 
 
-def test_a_function_of_your_own_sees_the_examples_that_were_drawn() -> None:
-    """A median does not follow from sums."""
+def test_a_custom_function_is_applied_to_the_drawn_examples() -> None:
+    """A median cannot be computed from sums."""
     median = Function(lambda rows: float(np.median(rows[:, 0])), ("value",), "median")
     values = np.array([[[1.0], [2], [9]], [[3], [4], [5]]])
     assert median.of(values).tolist() == [2, 4]
     assert median.of(values[0]) == 2
-    # Examples 0 and 1 are of one document, example 2 of another; it is drawn twice, then not at all, then nothing is
-    # drawn.
+    # Examples 0 and 1 are of one document, example 2 of another. The first replicate draws the second document twice,
+    # the second replicate does not draw it, and the third draws nothing.
     found = median.resampled(values, np.array([0, 0, 1]), np.array([[1.0, 1, 0], [2, 0, 0]]))
     assert found[:2].tolist() == [[5.5, 4.5], [1.5, 3.5]]
     assert np.isnan(found[2]).all()
 
 
 @pytest.mark.parametrize("score", [Accuracy(), F1("macro", 3), Matthews(3)])
-def test_resampling_is_scoring_the_examples_that_were_drawn(score: Accuracy | F1 | Matthews) -> None:
+def test_resampled_scores_equal_the_scores_of_the_drawn_examples(score: Accuracy | F1 | Matthews) -> None:
     predicted, truth = guesses(5, 12, 3)
     units = np.repeat([0, 1, 2], 4)
     weights = np.array([[1.0, 2], [0, 1], [3, 0]])
@@ -181,7 +185,7 @@ def test_resampling_is_scoring_the_examples_that_were_drawn(score: Accuracy | F1
         assert found[replicate] == pytest.approx(score.of(score.statistics(predicted[:, drawn], truth[drawn])))
 
 
-def test_what_cannot_be_scored() -> None:
+def test_invalid_scores_and_inputs_are_refused() -> None:
     with pytest.raises(MeasureError, match=r"no score 'blue'.*bleu, bleu_tokenized"):
         make_score("blue")
     with pytest.raises(MeasureError, match="f1_macro"):

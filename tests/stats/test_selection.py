@@ -1,4 +1,4 @@
-"""The score of the best of several entrants, chosen on other documents than it is scored on."""
+"""The score of the best of several entrants, chosen on documents other than those it is scored on."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ N = np.array([2, 4, 0, 2, 2])
 RIGHT = np.array([[2, 0], [1, 3], [0, 0], [1, 1], [0, 2]])  # one row per group of documents, one column per entrant
 
 
-def test_each_fold_is_scored_by_the_best_of_the_other() -> None:
-    """Groups in use take turns: 0 and 3 are one fold, 1 and 4 the other. There the second entrant is best (5 : 1), in
-    the first fold the first (3 : 1).
+def test_each_fold_is_scored_by_the_best_entrant_of_the_other() -> None:
+    """Groups 0 and 3 are the first fold, 1 and 4 the second; group 2 has no cases. The first entrant is best in the
+    first fold (3 : 1), the second entrant in the second (5 : 1).
     """
     best = crossfit(N, RIGHT)
     assert best.picks == (1, 0)
@@ -24,7 +24,7 @@ def test_each_fold_is_scored_by_the_best_of_the_other() -> None:
 
 
 def plain_replicate(n: np.ndarray, right: np.ndarray, weights: np.ndarray, fold: np.ndarray, value: float) -> float:
-    """One replicate, group by group and entrant by entrant."""
+    """Return one replicate, computed by loops over groups and entrants."""
     deviation = 0.0
     for side in set(fold.tolist()):
         totals = [sum(weights[group] * right[group, entrant] for group in range(len(n)) if fold[group] != side) for entrant in range(2)]
@@ -35,21 +35,21 @@ def plain_replicate(n: np.ndarray, right: np.ndarray, weights: np.ndarray, fold:
     return value + deviation / float(weights @ n)
 
 
-def test_replicates_choose_anew_and_vary_around_what_is_chosen() -> None:
+def test_replicates_choose_again_and_vary_around_the_chosen_entrants() -> None:
     best = crossfit(N, RIGHT)
     weights = np.random.default_rng(0).poisson(1.0, (50, len(N))).astype(float)
     weights[0], weights[1] = 1.0, 0.0
     fold = np.array([0, 1, 1, 0, 1])
     replicates = best.resampled(weights)
-    assert replicates[0] == pytest.approx(best.value), "the data as they are"
+    assert replicates[0] == pytest.approx(best.value), "weights of 1 give the data"
     assert np.isnan(replicates[1]), "no case was drawn"
     expected = [plain_replicate(N, RIGHT, row, fold, best.value) for row in weights[2:] if row @ N > 0]
     assert replicates[2:][weights[2:] @ N > 0] == pytest.approx(expected)
     assert len({tuple(row) for row in (weights[2:, [0, 3]] @ RIGHT[[0, 3]]).tolist()}) > 5
 
 
-def test_a_head_that_both_folds_overrate_widens_the_replicates() -> None:
-    """Of a hundred entrants without any difference both folds at times choose the same: errors then go together."""
+def test_an_entrant_that_both_folds_overrate_widens_the_replicates() -> None:
+    """If two entrants are equally good, both folds sometimes choose the same one. Their errors are then correlated."""
     rng = np.random.default_rng(1)
     n = np.full(60, 3)
     ratios = []

@@ -22,7 +22,7 @@ def samples(seed: int, n: int, m: int, layers: int = 4) -> tuple[Array, Array]:
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 30), m=st.integers(2, 30))
 @settings(max_examples=30, deadline=None)
-def test_welch_is_scipys_in_every_layer(seed: int, n: int, m: int) -> None:
+def test_welch_equals_scipys_test_in_every_layer(seed: int, n: int, m: int) -> None:
     x, y = samples(seed, n, m)
     found, theirs = welch(x, y), stats.ttest_ind(x, y, equal_var=False)
     assert found.t == pytest.approx(theirs.statistic)
@@ -36,7 +36,7 @@ def test_welch_is_scipys_in_every_layer(seed: int, n: int, m: int) -> None:
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 30))
 @settings(max_examples=20, deadline=None)
-def test_the_paired_test_is_scipys(seed: int, n: int) -> None:
+def test_the_paired_test_equals_scipys(seed: int, n: int) -> None:
     x, y = samples(seed, n, n)
     found, theirs = paired(x, y), stats.ttest_rel(x, y)
     assert found.t == pytest.approx(theirs.statistic)
@@ -45,8 +45,8 @@ def test_the_paired_test_is_scipys(seed: int, n: int) -> None:
     assert found.d == pytest.approx((x - y).mean(0) / (x - y).std(0, ddof=1))
 
 
-def test_welch_by_hand() -> None:
-    """Means 2 and 5, variances 1 and 4, three each: t = -3 / sqrt(5/3), df = (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) =
+def test_welch_equals_values_worked_out_by_hand() -> None:
+    """Means 2 and 5, variances 1 and 4, three values each: t = -3 / sqrt(5/3), df = (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) =
     50/17.
     """
     found = welch(np.array([[1.0], [2], [3]]), np.array([[3.0], [5], [7]]))
@@ -56,7 +56,7 @@ def test_welch_by_hand() -> None:
     assert welch(np.array([1.0, 2, 3]), np.array([3.0, 5, 7])).d == pytest.approx(-3 / 2.5**0.5)
 
 
-def test_what_is_missing_is_left_out_of_its_own_layer_alone() -> None:
+def test_a_missing_value_is_left_out_of_its_layer_only() -> None:
     x, y = samples(1, 9, 7, 2)
     x[[2, 5], 0], y[0, 1] = np.nan, np.nan
     found = welch(x, y)
@@ -74,7 +74,7 @@ def test_what_is_missing_is_left_out_of_its_own_layer_alone() -> None:
     assert both.mean_x[0] == pytest.approx(x[fine, 0].mean())
 
 
-def test_no_test_says_why() -> None:
+def test_a_reason_is_given_if_there_is_no_test() -> None:
     one, two, same, varied = np.array([1.0]), np.array([1.0, 2.0]), np.full(7, 0.1), np.array([0.1, 0.2, 0.4])
     assert str(welch(one, two).reason) == TOO_FEW
     assert np.isnan(welch(one, two).t)
@@ -82,8 +82,8 @@ def test_no_test_says_why() -> None:
     assert str(welch(np.zeros(0), two).reason) == TOO_FEW
     assert str(welch(same, np.full(5, 0.3)).reason) == CONSTANT
     assert np.isnan(welch(same, np.full(5, 0.3)).p)
-    # 0.1 seven times has a mean that is not 0.1 to the last bit: still no variance, and with another that varies a
-    # test.
+    # The mean of seven values of 0.1 differs from 0.1 in the last bit. Their variance still counts as 0, and there is
+    # a test against a sample that varies.
     assert welch(same, varied).t == pytest.approx((0.1 - 0.7 / 3) / (varied.var(ddof=1) / 3) ** 0.5)
     assert str(paired(np.array([1.0, 2, 3]), np.array([0.0, 1, 2])).reason) == CONSTANT
     assert str(paired(one, one).reason) == TOO_FEW
@@ -97,15 +97,15 @@ def test_columns_are_plain_numbers() -> None:
     assert isinstance(rows[0]["t"], float)
 
 
-def test_samples_that_do_not_fit() -> None:
+def test_samples_of_different_shapes_are_refused() -> None:
     with pytest.raises(MeasureError, match="the same layers"):
         welch(np.zeros((3, 2)), np.zeros((3, 4)))
     with pytest.raises(MeasureError, match="same observations"):
         paired(np.zeros((3, 2)), np.zeros((4, 2)))
 
 
-def test_corrections_by_hand() -> None:
-    """Holm: 4 x .01, 3 x .02 = .06, then 2 x .03 = .06, 1 x .04 raised to .06."""
+def test_corrections_equal_values_worked_out_by_hand() -> None:
+    """Holm, from the smallest p: 4 x .01 = .04, 3 x .02 = .06, 2 x .03 = .06, and 1 x .04, which is raised to .06."""
     assert holm(np.array([0.04, 0.01, 0.03, 0.02])) == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert benjamini_hochberg(np.array([0.04, 0.01, 0.03, 0.02])) == pytest.approx([0.04, 0.04, 0.04, 0.04])
     assert holm(np.array([0.6, 0.7])) == pytest.approx([1, 1])
@@ -117,10 +117,10 @@ def test_corrections_by_hand() -> None:
 
 @given(p=st.lists(st.floats(0, 1), min_size=1, max_size=12))
 @settings(max_examples=50, deadline=None)
-def test_corrections_against_others(p: list[float]) -> None:
+def test_corrections_equal_scipys_and_the_definition(p: list[float]) -> None:
     assert benjamini_hochberg(np.array(p)) == pytest.approx(stats.false_discovery_control(p), abs=1e-12)
     ordered = sorted(range(len(p)), key=p.__getitem__)
-    for level in (0.01, 0.05, 0.3):  # by the definition: the smallest first, until one is not below its share of the level
+    for level in (0.01, 0.05, 0.3):  # by definition: reject from the smallest p until one exceeds its share of the level
         rejected = set()
         for step, place in enumerate(ordered):
             if p[place] * (len(p) - step) > level:

@@ -1,4 +1,4 @@
-"""Spanning trees against trying all of them."""
+"""Spanning trees against a search over all trees."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def total(scores: NDArray[np.float64], heads: tuple[int, ...]) -> float:
 
 @given(size=st.integers(1, 5), seed=st.integers(0, 2**32 - 1), coarse=st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_the_directed_tree_is_the_best_of_all(size: int, seed: int, coarse: bool) -> None:
+def test_arborescence_finds_the_best_of_all_directed_trees(size: int, seed: int, coarse: bool) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 4, (size, size)).astype(float) if coarse else rng.random((size, size))
     found = tuple(arborescence(scores).tolist())
@@ -46,7 +46,7 @@ def test_the_directed_tree_is_the_best_of_all(size: int, seed: int, coarse: bool
 
 @given(size=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
-def test_the_directed_tree_with_scores_for_the_root(size: int, seed: int) -> None:
+def test_arborescence_with_scores_for_the_root_finds_the_best_tree(size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores, roots = rng.normal(size=(size, size)), 3 * rng.normal(size=size)
     found = tuple(arborescence(scores, roots).tolist())
@@ -59,8 +59,8 @@ def test_the_directed_tree_with_scores_for_the_root(size: int, seed: int) -> Non
     assert whole(found) == pytest.approx(max(map(whole, every)))
 
 
-def test_more_cycles_than_python_has_room_for() -> None:
-    """Each pair of neighbours is a cycle, one within the other: a chain is the best tree, from one end to the other."""
+def test_nested_cycles_do_not_exceed_the_recursion_limit() -> None:
+    """Each pair of neighbours is a cycle, nested in the next one. The best tree is a chain from end to end."""
     size = 150
     scores = np.zeros((size, size))
     for node in range(size - 1):
@@ -77,7 +77,7 @@ def test_more_cycles_than_python_has_room_for() -> None:
 
 @given(size=st.integers(1, 6), seed=st.integers(0, 2**32 - 1), coarse=st.booleans())
 @settings(max_examples=100, deadline=None)
-def test_the_undirected_tree_is_the_best_of_all(size: int, seed: int, coarse: bool) -> None:
+def test_prim_finds_the_best_of_all_undirected_trees(size: int, seed: int, coarse: bool) -> None:
     rng = np.random.default_rng(seed)
     half = rng.integers(0, 4, (2, 3, size, size)).astype(float) if coarse else rng.random((2, 3, size, size))
     scores = half + half.swapaxes(-1, -2)
@@ -94,7 +94,9 @@ def test_the_undirected_tree_is_the_best_of_all(size: int, seed: int, coarse: bo
 
 
 def best_tree(scores: NDArray[np.float64], nodes: NDArray[np.int64]) -> float:
-    """By Kruskal: the heaviest edge that closes no circle, again and again."""
+    """Return the weight of the best tree, by Kruskal's algorithm: repeatedly add the heaviest edge that closes no
+    cycle.
+    """
     part = {int(node): int(node) for node in nodes}
     weight = 0.0
     for a, b in sorted(itertools.combinations(map(int, nodes), 2), key=lambda edge: -scores[edge]):
@@ -105,7 +107,7 @@ def best_tree(scores: NDArray[np.float64], nodes: NDArray[np.int64]) -> float:
     return weight
 
 
-def test_nothing_to_join() -> None:
+def test_graphs_without_pairs_of_nodes_have_no_edges() -> None:
     assert arborescence(np.zeros((0, 0))).tolist() == []
     assert arborescence(np.zeros((1, 1))).tolist() == [-1]
     assert prim(torch.zeros(1, 1, 3, 3), torch.zeros(1, 3, dtype=torch.bool)).tolist() == [[[-1, -1, -1]]]

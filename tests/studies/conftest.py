@@ -1,4 +1,4 @@
-"""Fixtures that tests of studies share."""
+"""Shared fixtures of the tests of studies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from helpers.study_laws import OTHERS, STUDIES, Caught, Headscope
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudies:
-    """Every study with small settings, each made once."""
+    """The small version of every study; each is executed once."""
     return small_studies(tmp_path_factory.getbasetemp())
 
 
@@ -39,13 +39,13 @@ def study(request: pytest.FixtureRequest) -> Study:
 
 @pytest.fixture
 def folder(study: Study, small: SmallStudies, tmp_path: Path) -> Path:
-    """The folder of a finished study, to be changed at will."""
+    """A copy of the folder of a finished study, which a test may change."""
     return Path(shutil.copytree(small.folder(study.name), tmp_path / "study"))
 
 
 @pytest.fixture(params=[*STUDIES, *OTHERS])
 def any_folder(request: pytest.FixtureRequest, small: SmallStudies, tmp_path: Path) -> Path:
-    """The folder of a finished study, a replication, or joined studies."""
+    """A copy of the folder of a finished study, a replication or joined studies."""
     if request.param == TOY.name:
         request.getfixturevalue("toy")
     made = getattr(small, request.param)() if request.param in OTHERS else small.folder(request.param)
@@ -54,7 +54,7 @@ def any_folder(request: pytest.FixtureRequest, small: SmallStudies, tmp_path: Pa
 
 @pytest.fixture
 def specified(monkeypatch: pytest.MonkeyPatch, headscope: Headscope, tmp_path: Path) -> Callable[..., Caught | str]:
-    """What gives the settings that a command would execute a study with, or the error it ends with."""
+    """A function that runs a command and returns the settings it would execute a study with, or its error message."""
     monkeypatch.chdir(tmp_path)
 
     def catch(study: Study | str, settings: StudySpec, out: Path | None = None, **_: Any) -> None:

@@ -1,5 +1,5 @@
-"""Looking at saved results works, and loads neither torch nor transformers, which take seconds and may not even be
-installed where one looks.
+"""Saved results are viewed without torch and transformers: both take seconds to import, and the machine on which
+results are viewed may not have them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from headscope.results.results import Results
 from headscope.studies.registry import REGISTRY
 from helpers.small import SmallStudies
 
-# Refuses what is slow to import, so that each step is judged by itself, and prints by which lines of headscope it was
-# asked for.
+# A script that executes the commands while imports of torch and transformers fail. It prints which lines of headscope
+# import them in which step, and which steps fail.
 _CODE = """
 import json, sys, traceback
 from importlib import import_module
@@ -58,7 +58,7 @@ print("FOUND", json.dumps([asked, failed]))
 
 
 def commands(folder: Path, place: Path) -> list[list[str]]:
-    """Everything that is done with saved results."""
+    """All commands that view saved results."""
     results = Results.open(folder)
     figures = [figure.name for figure in REGISTRY[results.study].figures if figure.table in results] if results.study else ["clark2"]
     return [
@@ -69,8 +69,8 @@ def commands(folder: Path, place: Path) -> list[list[str]]:
     ]
 
 
-def test_saved_results_are_looked_at_without_torch(small: SmallStudies, tmp_path: Path) -> None:
-    """Every figure is drawn. Neither are the settings, findings and figures of studies imported with it."""
+def test_saved_results_are_viewed_without_torch(small: SmallStudies, tmp_path: Path) -> None:
+    """Every figure is drawn, and the settings, findings and figures of every study are imported, without torch."""
     folders = [small.run(), *(small.folder(study) for study in REGISTRY)]
     steps = [command for folder in folders for command in commands(folder, tmp_path)]
     steps += [["report", *map(str, folders), "-o", str(tmp_path / "all.html")]]
@@ -78,7 +78,7 @@ def test_saved_results_are_looked_at_without_torch(small: SmallStudies, tmp_path
     done = subprocess.run([sys.executable, "-c", _CODE, json.dumps(steps)], capture_output=True, text=True, check=True)
     asked, failed = json.loads(done.stdout.rpartition("FOUND ")[2])
     chains = [f"{chain}\n  asked for {len(steps)} times, as in: {steps[0]}" for chain, steps in asked.items()]
-    assert not chains, "\n".join(["what is slow to import is asked for:", *chains])
+    assert not chains, "\n".join(["modules that are slow to import are imported:", *chains])
     assert not failed, f"{failed}\n{done.stderr[-2000:]}"
     assert "Warning:" not in done.stderr, done.stderr[-2000:]
     drawn = [Path(command[-1]) for command in steps if command[0] == "plot"]

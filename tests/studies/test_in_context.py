@@ -1,4 +1,6 @@
-"""In-context learning with and without heads: places by hand, losses against plain passes, the embedded decoder."""
+"""In-context learning with and without heads: positions by hand, losses compared with plain forward passes, and the
+embedded decoder.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ SPEC = InContextSpec.model_validate({})
 LAYOUT = HeadLayout(tuple(Site("decoder", layer, 4, 4, f"layer.{layer}") for layer in range(2)))
 
 
-def test_places_are_those_of_olsson_or_at_the_same_shares() -> None:
-    """Of 512 tokens those around 50 and 500; of 256 around 25 and 250, half as many; of 101 around 10 and 99."""
+def test_positions_are_those_of_olsson_scaled_to_the_length_of_the_context() -> None:
+    """Around tokens 50 and 500 of 512; around 25 and 250 of 256, half as many; around 10 and 99 of 101."""
     assert ContextPlaces.of(SPEC.model_copy(update={"width": 1}), 512, False) == ContextPlaces(512, (50, 51), (500, 501), 501, 32)
     assert ContextPlaces.of(SPEC, 512, False) == ContextPlaces(512, (40, 61), (490, 511), 501, 32)
     assert ContextPlaces.of(SPEC, 256, False) == ContextPlaces(256, (20, 31), (245, 256), 251, 32)
@@ -42,7 +44,7 @@ def test_places_are_those_of_olsson_or_at_the_same_shares() -> None:
 
 
 def test_losses_of_one_text_by_hand() -> None:
-    """Token t is predicted with loss t: of 1 + 2 * 3 tokens the copies are tokens 1 to 3 and 4 to 6."""
+    """Token t has loss t. The copies in a text of 1 + 2 * 3 tokens are tokens 1 to 3 and 4 to 6."""
     encoder = Encoder(hs.load("mini-decoder").tokenizer, unit="document")
     text = next(iter(encoder.texts(read("repeats:3x1"), Tally())))
     places = ContextPlaces(7, (1, 3), (5, 7), 6, 3)
@@ -54,20 +56,20 @@ def test_losses_of_one_text_by_hand() -> None:
     assert (found["icl_score"], found["copy_drop"]) == (4.0, -3.0)
 
 
-def test_random_heads_are_others_of_the_same_layers() -> None:
+def test_random_heads_are_other_heads_of_the_same_layers() -> None:
     scores = np.array([0.1, 0.9, 0.2, 0.3, 0.8, 0.0, 0.7, 0.1])
     sets = HeadSets.choose(scores, LAYOUT, (1, 3), 6, seed=0)
     assert sets.strongest == {1: (1,), 3: (1, 4, 6)}
     assert {head for draw in sets.random[1] for head in draw} == {0, 2, 3}
     assert all(len({*draw} & {0, 2, 3}) == 1 and {*draw} >= {5, 7} for draw in sets.random[3])
-    assert len({*sets.random[3]}) == 3, "draws differ, as far as there are others"
+    assert len({*sets.random[3]}) == 3, "draws differ as long as there are enough other heads"
     assert sets.names(sets.strongest[3]) == "1-2, 2-1, 2-3"
     assert len(sets.systems()) == len(sets.gates()) == 1 + 2 * 7
     assert {site: gate.tolist() for site, gate in sets.gates()[8].items()} == {0: [1, 0, 1, 1], 1: [0, 1, 0, 1]}
     assert sets.random == HeadSets.choose(scores, LAYOUT, (1, 3), 6, seed=0).random
 
 
-def test_a_layer_whose_heads_are_all_strong_lends_some_of_them() -> None:
+def test_random_heads_include_strong_ones_if_their_layer_has_no_others() -> None:
     sets = HeadSets.choose(np.array([0.9, 0.8, 0.7, 0.6, 0, 0, 0, 0]), LAYOUT, (1, 4), 2, seed=0)
     assert all(draw[0] in (1, 2, 3) for draw in sets.random[1])
     assert sets.random[4] == ((0, 1, 2, 3), (0, 1, 2, 3))
@@ -89,7 +91,7 @@ def plain_losses(model: Model, text: Encoded) -> np.ndarray:
 
 
 @pytest.mark.parametrize("how", ["mean", "zero"])
-def test_numbers_are_those_of_plain_passes_in_any_batches(small: Model, how: str) -> None:
+def test_numbers_equal_plain_forward_passes_for_any_batch_size(small: Model, how: str) -> None:
     corpora = {"corpus": "repeats:6x9", "chosen_on": "repeats:6x9@1", "max_length": 64}
     settings = {**corpora, "heads": 2, "draws": 2, "how": how, "replicates": 0}
     results = execute("in_context", settings, model=small)
@@ -125,7 +127,7 @@ def decoder() -> Results:
 
 
 def test_the_embedded_decoder_needs_its_induction_heads(decoder: Results) -> None:
-    """The card: losses of 13.2 and 5.1 on the two copies; heads 5-3, 5-4, 7-3, 7-4."""
+    """The model card states losses of 13.2 and 5.1 on the two copies, and the induction heads 5-3, 5-4, 7-3 and 7-4."""
     value = {(row["quantity"], row["off"]): row["value"] for row in decoder["summary"]}
     assert value["first_copy", "none"] == pytest.approx(13.2, abs=0.5)
     assert value["second_copy", "none"] == pytest.approx(5.1, abs=0.7)
@@ -155,7 +157,7 @@ def test_random_weights_learn_nothing_in_context() -> None:
         ({"heads": 0}, "numbers of heads begin with 1", None),
     ],
 )
-def test_what_cannot_be_studied(settings: dict[str, object], problem: str, remedy: str | None, tmp_path: Path) -> None:
+def test_invalid_corpora_and_settings_are_refused(settings: dict[str, object], problem: str, remedy: str | None, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=problem) as caught:
         execute("in_context", {"replicates": 0, "max_length": 128, **settings})
     assert remedy is None or remedy in (caught.value.remedy or "")

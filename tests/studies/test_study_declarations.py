@@ -1,4 +1,4 @@
-"""What every study declares, and what it refuses."""
+"""The declarations of every study, and the input that every study refuses."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from headscope.studies.spec import StudySpec
 from helpers.small import BESIDE, CUT, NEEDY, PLAIN, TOY, SmallStudies
 from helpers.study_laws import Caught, Headscope, refusal, written
 
-# What a study declares
+# Declarations
 
 
-def test_what_is_declared_is_there(study: Study) -> None:
+def test_declared_names_are_settings_and_declared_texts_are_not_empty(study: Study) -> None:
     fields = study.spec.model_fields
     assert study.corpora[0] == "corpus"
     for name in (*study.corpora, *study.files):
-        assert name in fields, f"{study.name} declares {name}, which is no setting"
-        assert Role.CONTENT in fields[name].metadata or Role.NEUTRAL in fields[name].metadata, f"the name of {name} counts, not its content"
+        assert name in fields, f"{study.name} declares {name}, which is not a setting"
+        assert Role.CONTENT in fields[name].metadata or Role.NEUTRAL in fields[name].metadata, f"{name} is neither content nor neutral"
     undeclared = [name for name, field in fields.items() if Role.CONTENT in field.metadata and name not in (*study.corpora, *study.files)]
-    assert undeclared == ["model"], "what is hashed is a corpus or a file, and is to be found again"
+    assert undeclared == ["model"], "a setting that is hashed by content must be declared as a corpus or a file"
     assert not {*study.takes} & {*fields}
     assert issubclass(study.spec, StudySpec)
     for text in (study.title, study.about, study.published, study.doing, study.folder):
         assert text.strip() == text != ""
 
 
-def test_names_are_used_once() -> None:
+def test_names_of_studies_and_figures_are_unique() -> None:
     studies = [*REGISTRY.values(), TOY]
     for what in ("name", "verb", "function", "folder"):
         assert max(Counter(getattr(study, what) for study in studies).values()) == 1, what
@@ -52,9 +52,9 @@ def test_names_are_used_once() -> None:
 
 def test_declared_tables_have_declared_columns(study: Study, small: SmallStudies) -> None:
     results = Results.open(small.folder(study.name))
-    there = [compared for compared in study.compared if compared.table in results]
-    assert there, "the small study has none of the tables that are compared: change its entry in SMALL"
-    for compared in there:
+    present = [compared for compared in study.compared if compared.table in results]
+    assert present, "the small study has no table that is compared: change its entry in SMALL"
+    for compared in present:
         bounds = [bound for own in compared.numbers.values() if own is not None for bound in own]
         assert {*compared.keys, *compared.numbers, *bounds} <= {*results[compared.table].columns}, compared.table
     assert any(figure.table in results for figure in study.figures) or not study.figures
@@ -63,8 +63,8 @@ def test_declared_tables_have_declared_columns(study: Study, small: SmallStudies
     assert {*numbers} <= {compared.table for compared in study.compared}
 
 
-def test_figures_are_documented_functions(study: Study) -> None:
-    """Of the module `figures`, which take the choices that are declared."""
+def test_declared_figures_are_documented_functions(study: Study) -> None:
+    """They are functions of the module `figures`, and their parameters include the declared choices."""
     for figure in study.figures:
         assert figure.line.strip() == figure.line != ""
         assert bool(figure.title) == bool(figure.about), figure.name
@@ -75,17 +75,17 @@ def test_figures_are_documented_functions(study: Study) -> None:
 
 
 def examples(study: Study) -> list[list[str]]:
-    """The examples of the help text, as the words of a command; what comes after # is said of it."""
+    """The examples of the help text as lists of words, without the comments after #."""
     lines = [line.strip() for line in study.help.splitlines()]
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("headscope ")]
 
 
 def test_help_begins_with_a_sentence_and_has_examples_that_parse(study: Study, specified: Callable[..., Caught | str]) -> None:
     first, _, rest = cleandoc(study.help).partition("\n\n")
-    assert re.fullmatch(r"[A-Z][^\n]+\.", first), "the help of a command begins with a sentence on a line of its own"
+    assert re.fullmatch(r"[A-Z][^\n]+\.", first), "the help of a command must begin with a sentence on a separate line"
     assert rest
     verb = study.verb.split()
-    assert any(words[: len(verb)] == verb for words in examples(study)), "the first thing a person looks for is an example"
+    assert any(words[: len(verb)] == verb for words in examples(study)), "the help of a command must contain an example"
     whole: Any = get_command(app)
     for words in examples(study):
         command, context = whole, None
@@ -100,11 +100,11 @@ def test_help_begins_with_a_sentence_and_has_examples_that_parse(study: Study, s
             assert isinstance(caught := specified(*words), Caught), caught
 
 
-# What is refused
+# Refused input
 
 
 def wrong_settings(study: Study) -> dict[str, dict[str, Any]]:
-    """Settings that must be refused, by what is wrong with them."""
+    """Settings that must be refused, by the reason."""
     found: dict[str, dict[str, Any]] = {
         "an unknown setting": {"colour": 1},
         "a wrong number": {"max_length": 0},
@@ -133,17 +133,19 @@ def test_wrong_settings_are_refused_and_nothing_is_written(study: Study, small: 
         assert "\n" not in str(refused.value), what
         error = refused.value
         helps = error.remedy or re.search(r"should be|name at least one", error.problem)
-        assert helps, f"{what}: {error} says nothing of what to do"
+        assert helps, f"{what}: {error} names no remedy"
         assert not (tmp_path / "out").exists(), what
 
 
-def test_what_needs_annotation_says_so(study: Study) -> None:
+def test_every_study_declares_its_annotation_or_is_in_needy_or_plain(study: Study) -> None:
     assert study.annotation is not None or study.name in {*NEEDY, *PLAIN}, (
-        f"name {study.name} in NEEDY with settings that need annotation, or in PLAIN, in tests/helpers/small.py"
+        f"add {study.name} to NEEDY, with settings that need annotation, or to PLAIN, in tests/helpers/small.py"
     )
 
 
-def test_refused_on_the_command_line_in_one_line(study: Study, small: SmallStudies, tmp_path: Path, headscope: Headscope) -> None:
+def test_the_command_line_refuses_invalid_input_in_one_line(
+    study: Study, small: SmallStudies, tmp_path: Path, headscope: Headscope
+) -> None:
     out = tmp_path / "out"
     assert "nowhere.conllu" in refusal(headscope, *written(study, {"corpus": ["nowhere.conllu"]}), "--out", out)
     file = tmp_path / "settings.toml"
@@ -155,7 +157,7 @@ def test_refused_on_the_command_line_in_one_line(study: Study, small: SmallStudi
     assert out.read_text() == "a file"
 
 
-def test_what_a_study_does_not_take_is_refused(study: Study, small: SmallStudies, tmp_path: Path) -> None:
+def test_unknown_arguments_of_a_study_are_refused(study: Study, small: SmallStudies, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=rf"{study.function}\(\) takes no colour"):
         small.execute(study.name, tmp_path / "out", colour=len)
     assert not (tmp_path / "out").exists()

@@ -1,5 +1,5 @@
-"""What holds of every study because it is one: resuming, repeating, signatures. A newly registered study is tried as
-soon as it has an entry in `helpers.small.SMALL`.
+"""The laws of every study: resuming, rerunning, signatures. A newly registered study is tested as soon as it has an
+entry in `helpers.small.SMALL`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ def test_every_study_has_small_settings(name: str, small: SmallStudies) -> None:
     assert name in SMALL, f"{name} has no small settings: add an entry to SMALL in tests/helpers/small.py"
 
 
-# Resuming and repeating
+# Resuming and rerunning
 
 
-def without_circumstances(results: Results) -> dict[str, Any]:
-    """A manifest without what differs between an interrupted study and another."""
+def without_timing(results: Results) -> dict[str, Any]:
+    """A manifest without the values that an interruption changes: the seconds and the number of resumed shards."""
     counts = {name: number for name, number in results.manifest["counts"].items() if name != "resumed_shards"}
     return {**results.manifest, "counts": counts, "seconds": None}
 
 
-def test_interrupted_and_resumed_equals_uninterrupted(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_and_resumed_study_equals_an_uninterrupted_one(
+    study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = Results.open(small.folder(study.name))
     out = small.root / f"{study.name}-interrupted"
     make_work = type(study).work
@@ -54,7 +56,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(study: Study, small: Small
             done.append(job)
             return do(job)
 
-        def no_tables(states: Any) -> Any:  # a study of one job is interrupted after that
+        def no_tables(states: Any) -> Any:  # interrupts a study of one job after that job
             raise KeyboardInterrupt
 
         monkeypatch.setattr(made, "do", first_job)
@@ -72,14 +74,14 @@ def test_interrupted_and_resumed_equals_uninterrupted(study: Study, small: Small
     small.execute(study.name, out, resume=True)
     resumed = Results.open(out)
     assert resumed.manifest["counts"]["resumed_shards"] == 1
-    assert without_circumstances(resumed) == without_circumstances(whole)
+    assert without_timing(resumed) == without_timing(whole)
     for name in whole.manifest["files"]:
         assert (out / name).read_bytes() == (small.folder(study.name) / name).read_bytes(), name
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in small.folder(study.name).iterdir())
 
 
-def test_a_finished_study_is_not_done_again(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its folder is refused; to resume it gives what is there."""
+def test_a_finished_study_is_not_executed_again(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder is refused. With --resume the saved results are returned."""
     with pytest.raises(RunError, match=r"already holds a run.*--overwrite"):
         small.execute(study.name, small.folder(study.name))
 
@@ -99,7 +101,7 @@ def test_a_finished_study_is_not_done_again(study: Study, small: SmallStudies, m
 
 
 def test_a_rerun_is_identical(study: Study, small: SmallStudies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also from another place than the study was started in, by relative paths."""
+    """Also from another working directory than that of the study, whose paths are relative."""
     monkeypatch.chdir(tmp_path)
     found = hs.rerun(small.folder(study.name))
     assert found.identical, repr(found)
@@ -110,8 +112,8 @@ def test_a_rerun_is_identical(study: Study, small: SmallStudies, tmp_path: Path,
 @pytest.mark.parametrize(
     ("name", "old", "now"), [("attention_probe", "cache_bytes", "cache_limit"), ("edge_probe", "dev_limit", "limit_dev")]
 )
-def test_a_rerun_of_a_folder_with_old_names_of_settings(name: str, old: str, now: str, small: SmallStudies, tmp_path: Path) -> None:
-    """Older versions called two settings otherwise, and counted one of them in bytes, not in GiB."""
+def test_a_rerun_accepts_old_names_of_settings(name: str, old: str, now: str, small: SmallStudies, tmp_path: Path) -> None:
+    """Older versions had other names for two settings, and counted one of them in bytes instead of GiB."""
     folder = small.folder(name).with_name(f"{name}-old")  # beside the files that its settings name
     shutil.copytree(small.folder(name), folder)
     manifest = json.loads((folder / "run.json").read_text())
@@ -125,23 +127,23 @@ def test_a_rerun_of_a_folder_with_old_names_of_settings(name: str, old: str, now
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_what_was_not_made_in_one_piece_is_not_made_again(kind: str, small: SmallStudies, headscope: Headscope) -> None:
+def test_replications_and_joined_studies_cannot_be_rerun(kind: str, small: SmallStudies, headscope: Headscope) -> None:
     assert "each in its own folder" in refusal(headscope, "rerun", getattr(small, kind)())
 
 
 # Signatures
 
 
-def test_every_setting_is_signed(study: Study) -> None:
-    """A setting that is not at its default is in the signature and in the identity, or is declared neutral, or its
-    content is hashed.
+def test_every_changed_setting_is_in_the_signature(study: Study) -> None:
+    """A setting that is not at its default is in the signature and in the identity, unless it is neutral or hashed by
+    content.
     """
     shows_nothing_usual(study.spec)
     shows_what_is_changed(study.spec)
 
 
-def test_no_neutral_setting_tells_studies_apart(study: Study) -> None:
-    """In the names that compared studies have."""
+def test_neutral_settings_do_not_appear_in_the_names_of_compared_studies(study: Study) -> None:
+    """Studies that differ in the seed and in a neutral setting are named by the seed alone."""
     spec = usual(study.spec)
     others = [name for name in study.spec.model_fields if name not in spec.having(Role.NEUTRAL)]
     for name in spec.having(Role.NEUTRAL):
@@ -152,8 +154,8 @@ def test_no_neutral_setting_tells_studies_apart(study: Study) -> None:
         assert [called.split()[0] for called in names_of(results)] == ["seed", "seed"], name
 
 
-def test_the_signature_is_that_of_the_folder(study: Study, small: SmallStudies) -> None:
-    """It shows what the small settings change, and every table carries it."""
+def test_the_signature_shows_the_changed_settings_and_is_in_every_table(study: Study, small: SmallStudies) -> None:
+    """It has a part for every setting that the small study changes."""
     results = Results.open(small.folder(study.name))
     spec = study.make(results.manifest["settings"])
     parts = dict(part.split(":", 1) for part in results.signature.split("|"))

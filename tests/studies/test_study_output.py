@@ -21,7 +21,9 @@ from helpers.study_laws import Headscope, refusal
 
 
 def compared(headscope: Headscope, *folders: Path) -> Mapping[str, Table]:
-    """Compare folders in Python and on the terminal; the differences, none if the comparison is refused in one line."""
+    """Compare folders in Python and on the terminal. Return the differences, or none if the comparison is refused in
+    one line.
+    """
     try:
         found = hs.compare(*folders)
     except HeadscopeError:
@@ -35,15 +37,17 @@ def compared(headscope: Headscope, *folders: Path) -> Mapping[str, Table]:
     return found.differences
 
 
-def test_compared_with_itself(any_folder: Path, headscope: Headscope) -> None:
+def test_a_study_compared_with_itself_has_differences_of_0(any_folder: Path, headscope: Headscope) -> None:
     differences = compared(headscope, any_folder, any_folder)
-    assert differences, "the small study has no number to compare: change its entry in SMALL"
+    assert differences, "the small study has no numbers to compare: change its entry in SMALL"
     for table in differences.values():
         assert set(table["difference"]) == {0.0}
 
 
-def test_compared_with_another_seed(study: Study, folder: Path, small: SmallStudies, tmp_path: Path, headscope: Headscope) -> None:
-    """On the terminal and on a page, which has the figures of the comparison."""
+def test_studies_with_different_seeds_are_compared_or_refused_in_one_line(
+    study: Study, folder: Path, small: SmallStudies, tmp_path: Path, headscope: Headscope
+) -> None:
+    """On the terminal and on a page."""
     other, page = small.folder(study.name, seed=1), tmp_path / "compared.html"
     if compared(headscope, folder, other):
         code, _, error = headscope("compare", folder, other, "-o", page)
@@ -60,7 +64,7 @@ def test_studies_of_different_kinds_are_not_compared(study: Study, small: SmallS
 # Showing, drawing, reporting
 
 
-def test_shown_in_the_terminal(any_folder: Path, headscope: Headscope) -> None:
+def test_every_table_is_shown_in_the_terminal(any_folder: Path, headscope: Headscope) -> None:
     results = Results.open(any_folder)
     code, out, error = headscope("show", any_folder)
     assert (code, error) == (0, "")
@@ -73,7 +77,7 @@ def test_shown_in_the_terminal(any_folder: Path, headscope: Headscope) -> None:
 
 
 def test_findings_are_shown(study: Study, folder: Path, headscope: Headscope) -> None:
-    """Sentences without missing numbers. A study may have none that warns of its results."""
+    """Findings are sentences without missing numbers. A study without findings must have a warning."""
     results = Results.open(folder)
     found = findings(results)
     assert found or results.warnings
@@ -86,7 +90,7 @@ def test_findings_are_shown(study: Study, folder: Path, headscope: Headscope) ->
 
 
 def test_a_figure_whose_table_the_study_lacks_is_refused(study: Study, folder: Path, tmp_path: Path, headscope: Headscope) -> None:
-    """With the command that makes the table. (All others are drawn in test_imports.)"""
+    """The error names the command that makes the table. (The other figures are drawn in test_imports.)"""
     results = Results.open(folder)
     for figure in study.figures:
         path = tmp_path / f"{figure.name}.svg"
@@ -96,13 +100,13 @@ def test_a_figure_whose_table_the_study_lacks_is_refused(study: Study, folder: P
     assert "is unknown" in refusal(headscope, "plot", folder, "no_such_figure", "-o", tmp_path / "none.svg")
 
 
-def test_a_figure_of_another_study_is_refused(study: Study, small: SmallStudies, tmp_path: Path, headscope: Headscope) -> None:
+def test_a_figure_of_a_study_is_refused_for_a_run(study: Study, small: SmallStudies, tmp_path: Path, headscope: Headscope) -> None:
     for figure in study.figures:
         assert f"headscope {figure.command}" in refusal(headscope, "plot", small.run(), figure.name, "-o", tmp_path / "none.svg")
 
 
-def test_reported_on_a_page(any_folder: Path, headscope: Headscope) -> None:
-    """With what the study declares for reports: titles, explanations, what was published, findings, figures."""
+def test_the_report_contains_the_texts_and_figures_of_the_study(any_folder: Path, headscope: Headscope) -> None:
+    """The page has the texts that the study declares: titles, explanations, published values, findings and figures."""
     code, out, error = headscope("report", any_folder)
     assert (code, error) == (0, "")
     assert out.strip() == str((any_folder / "report.html").resolve())

@@ -1,4 +1,4 @@
-"""What a study would take, by a try of it: a clock moved by hand, and lines of fixed numbers."""
+"""Estimates of the time and memory of a study, with a simulated clock and with fixed numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _matmul(one: Sequence[int], other: Sequence[int], *_: object, **__: object) 
     return 2 * prod(one) * other[-1]
 
 
-# Without gradients these are not taken apart before torch counts.
+# Without gradients torch does not decompose these before it counts operations.
 WHOLE_PRODUCTS: dict[Any, Any] = {torch.ops.aten.linear: _linear, torch.ops.aten.matmul: _matmul}
 
 
@@ -47,7 +47,7 @@ class Clock:
 
 @pytest.fixture
 def clock(toy: Study, monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock by which each job of the toy takes two seconds, and the first one ten."""
+    """A clock by which the first job of the toy study takes ten seconds, and each other job two."""
     clock, do = Clock(), ToyWork.do
 
     def slow(work: ToyWork, job: list[object]) -> States:
@@ -58,8 +58,8 @@ def clock(toy: Study, monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_a_try_that_is_given_up(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 19 documents ten are done in 28 s. The first one, which is slow, does not count: nine more take 18 s."""
+def test_a_stopped_trial_is_extrapolated_without_the_first_job(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten of 19 documents take 28 s. The first is slow and not counted: the remaining nine take 18 s."""
     monkeypatch.setattr(ToyWork, "costs", lambda work: [1.0] * 19, raising=False)
     estimate = plan_study("toy", {"replicates": 10}, tried=28.0, clock=clock)
     assert (estimate.jobs, estimate.complete, estimate.tried) == (19, False, 28.0)
@@ -68,13 +68,13 @@ def test_a_try_that_is_given_up(clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     assert estimate.seconds == pytest.approx(46.0)
 
 
-def test_a_study_that_is_done_in_time_is_done_whole(clock: Clock) -> None:
+def test_a_study_that_ends_within_the_trial_is_complete(clock: Clock) -> None:
     estimate = plan_study("toy", {"replicates": 10}, tried=1e6, clock=clock)
     assert (estimate.complete, estimate.jobs, estimate.share, estimate.seconds) == (True, None, 1.0, 46.0)
     assert estimate.counts.documents == 19
 
 
-def test_the_lines_of_an_estimate() -> None:
+def test_an_estimate_is_printed_line_by_line() -> None:
     assert WHOLE.seconds == 53.0
     assert WHOLE.lines() == [
         "toy: 0 documents, 0 texts, 0 tokens, 0 words, 4 jobs",
@@ -85,8 +85,10 @@ def test_the_lines_of_an_estimate() -> None:
     ]
 
 
-def test_a_plan_has_the_jobs_of_the_study(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A study that is planned whole does as many jobs as it has costs for, and writes nothing."""
+def test_a_complete_trial_has_the_jobs_of_the_study_and_no_files(
+    study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If all work is tried, jobs and texts are those of the finished study, and no file is written."""
     monkeypatch.chdir(small.material)
     before = {*small.material.iterdir()}
     estimate = plan_study(study, small.settings(study.name), tried=1e6)
@@ -98,10 +100,12 @@ def test_a_plan_has_the_jobs_of_the_study(study: Study, small: SmallStudies, mon
 
 
 @pytest.mark.parametrize("name", ["ablation", "structural_probe", "edge_probe"])
-def test_shares_of_work_are_shares_of_what_torch_counts(name: str, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a tenth of the work on, the time left would be right within a factor of two if all products were as fast."""
+def test_shares_of_work_follow_the_operations_that_torch_counts(name: str, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a tenth of the work on, the estimate of the remaining time is within a factor of two if all products are
+    equally fast.
+    """
     monkeypatch.chdir(small.material)
-    seen: dict[int, float] = {}  # the last share that was told after so many operations
+    seen: dict[int, float] = {}  # the last share that is reported, by the number of operations
     with FlopCounterMode(display=False, custom_mapping=WHOLE_PRODUCTS) as counter:
         execute(name, small.settings(name), progress=lambda share, *_: seen.update({counter.get_total_flops(): share}))
     first, last = min(seen), max(seen)
@@ -110,7 +114,7 @@ def test_shares_of_work_are_shares_of_what_torch_counts(name: str, small: SmallS
     assert not [pair for pair in shares if not 0.5 < (1 / pair[0] - 1) / (1 / pair[1] - 1) < 2]
 
 
-def test_every_verb_has_a_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_command_prints_a_plan_and_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("headscope.studies.plan.plan_study", lambda study, spec, device: WHOLE)
     for study in REGISTRY.values():

@@ -23,12 +23,12 @@ from helpers.study_laws import Caught, Headscope, complete, parameters, written
 
 
 def toml(settings: Mapping[str, Any]) -> str:
-    """Settings as a TOML file. What JSON calls strings, numbers and lists, TOML calls so, too."""
+    """Settings as the text of a TOML file, in which strings, numbers and lists are written as in JSON."""
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
 
 
 def outcome(study: Study, settings: Mapping[str, Any]) -> StudySpec | str:
-    """The specification that settings give, or the line that the command line ends with."""
+    """The specification of the settings, or the error message of the command line."""
     try:
         made: StudySpec = study.make(settings, "the options")
         return made
@@ -36,7 +36,9 @@ def outcome(study: Study, settings: Mapping[str, Any]) -> StudySpec | str:
         return f"headscope: {error}\n"
 
 
-def test_a_file_and_flags_say_the_same(study: Study, small: SmallStudies, specified: Callable[..., Caught | str], tmp_path: Path) -> None:
+def test_a_file_and_flags_give_the_same_settings(
+    study: Study, small: SmallStudies, specified: Callable[..., Caught | str], tmp_path: Path
+) -> None:
     settings = {name: value for name, value in small.settings(study.name).items() if name in parameters(study)}
     file = tmp_path / "settings.toml"
     file.write_text(toml({**settings, "out": "THERE"}))
@@ -51,17 +53,15 @@ def test_a_file_and_flags_say_the_same(study: Study, small: SmallStudies, specif
     assert (both.spec, both.out) == (study.make({**settings, "seed": 5}), Path("HERE"))
 
 
-def test_without_options_all_is_as_usual(study: Study, specified: Callable[..., Caught | str]) -> None:
+def test_without_options_every_setting_has_its_default(study: Study, specified: Callable[..., Caught | str]) -> None:
     caught = specified(*written(study, {}))
     assert isinstance(caught, Caught), caught
     assert caught.spec == usual(study.spec)
     assert str(caught.out).startswith(f"runs/{study.folder}-")
 
 
-def test_every_option_is_a_setting(study: Study, specified: Callable[..., Caught | str]) -> None:
-    """Another value given by its flag is the same as given by name; one that is refused is refused in the same
-    words.
-    """
+def test_every_option_changes_its_setting(study: Study, specified: Callable[..., Caught | str]) -> None:
+    """A changed value has the same effect by its flag and by its name, or is refused with the same message."""
     spec = usual(study.spec)
     for name, parameter in parameters(study).items():
         value = changed(study.spec.model_fields[name].annotation, current(spec, name))
@@ -91,8 +91,8 @@ def test_help_names_every_option(study: Study, headscope: Headscope) -> None:
         ("edge_probe", {"dev_limit": None}, {"limit_dev": None}),
     ],
 )
-def test_old_names_of_settings(name: str, old: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Folders of older versions have them. An old name is refused beside the new one and by other studies."""
+def test_old_names_of_settings_are_accepted_by_their_study(name: str, old: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Folders of older versions have them. An old name is refused together with the new one, and by other studies."""
     assert REGISTRY[name].make(old) == REGISTRY[name].make(now)
     for study, settings in ((name, {**old, **now}), ("flow", old)):
         with pytest.raises(RunError, match=f"there is no setting '{next(iter(old))}'"):
@@ -100,8 +100,8 @@ def test_old_names_of_settings(name: str, old: Mapping[str, Any], now: Mapping[s
 
 
 @pytest.mark.parametrize("name", REGISTRY)
-def test_every_study_is_a_function(name: str) -> None:
-    """In Python, documented, with a corpus and a folder to name, and all settings."""
+def test_every_study_is_a_documented_function(name: str) -> None:
+    """The function is documented, and its parameters are the corpora, the folder and all settings."""
     function = getattr(hs, REGISTRY[name].function)
     assert function.__doc__
     taken = signature(function).parameters
@@ -109,8 +109,8 @@ def test_every_study_is_a_function(name: str) -> None:
     assert any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
 
 
-def test_done_by_its_name_in_python(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`hs.study` hands on the same settings."""
+def test_every_study_can_be_executed_by_its_name_in_python(study: Study, small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hs.study` passes the settings on unchanged."""
     caught: list[Any] = []
 
     def catch(study: Study | str, settings: StudySpec, out: Path | None = None, **how: Any) -> Results:

@@ -1,5 +1,5 @@
-"""A study of somebody's own: it says what it is and computes, and everything else comes with it. All laws hold of
-it, too.
+"""A user-defined study: it declares itself and computes its tables, and all commands work with it. The laws of studies
+are tested on it as well.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ Headscope = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def material(small: SmallStudies, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the model and the corpus, which names in it are looked up in."""
+    """The folder of the model and the corpus, as the working directory."""
     monkeypatch.chdir(small.material)
     return small.material
 
 
 def lengths(least: int, without: set[str]) -> list[int]:
-    """Tokens of sentences, as the tokenizer itself counts them."""
+    """The numbers of tokens of sentences, as the tokenizer counts them."""
     tokenizer = AutoTokenizer.from_pretrained("model")
     sentences = [sentence for document in read("excerpt.conllu") for sentence in document.sentences]
     kept = [sentence for sentence in sentences if len(sentence) >= least and not without & {word.form for word in sentence.words}]
     return [len(tokenizer([word.form for word in sentence.words], is_split_into_words=True)["input_ids"]) for sentence in kept]
 
 
-def test_it_is_short() -> None:
+def test_the_toy_study_has_at_most_80_lines() -> None:
     assert len(Path(module.__file__).read_text().splitlines()) <= 80
 
 
-def test_in_python(toy: Study, material: Path, tmp_path: Path) -> None:
+def test_the_toy_study_is_executed_in_python(toy: Study, material: Path, tmp_path: Path) -> None:
     study = hs.study("toy", "model", tmp_path / "out", corpus="excerpt.conllu", least=5, without="words.txt", replicates=0)
     expected = lengths(5, {"voted", "purchase"})
     assert study["toy"]["tokens"] == expected
@@ -59,8 +59,8 @@ def test_in_python(toy: Study, material: Path, tmp_path: Path) -> None:
     assert again["toy"]["tokens"] == expected
 
 
-def test_on_the_command_line(toy: Study, material: Path, tmp_path: Path, headscope: Headscope) -> None:
-    """From a file of settings and flags to tables, a figure and pages."""
+def test_the_toy_study_is_executed_on_the_command_line(toy: Study, material: Path, tmp_path: Path, headscope: Headscope) -> None:
+    """From a settings file and flags to tables, a figure and a rerun."""
     assert "Count the tokens of sentences." in headscope("--help")[1]
     out, file = tmp_path / "TOY", tmp_path / "toy.toml"
     file.write_text('model = "model"\ncorpus = "excerpt.conllu"\nleast = 4\nreplicates = 10\n')
@@ -81,8 +81,8 @@ def test_on_the_command_line(toy: Study, material: Path, tmp_path: Path, headsco
     assert headscope("rerun", out)[1].startswith("identical to the last bit: 2 tables")
 
 
-def test_beside_a_run(toy: Study, small: SmallStudies, tmp_path: Path, headscope: Headscope) -> None:
-    """On the page of a run."""
+def test_the_toy_study_is_reported_together_with_a_run(toy: Study, small: SmallStudies, tmp_path: Path, headscope: Headscope) -> None:
+    """The page of a run contains the texts and findings of the study."""
     path = tmp_path / "page.html"
     code, _, error = headscope("report", small.run(), small.folder("toy"), "-o", path)
     assert (code, error) == (0, "")
@@ -90,8 +90,8 @@ def test_beside_a_run(toy: Study, small: SmallStudies, tmp_path: Path, headscope
     assert all(text in page for text in (toy.title, toy.about, toy.published, *toy.findings(Results.open(small.folder("toy")))))
 
 
-def test_compared(toy: Study, small: SmallStudies) -> None:
-    """The longer sentences are longer."""
+def test_two_toy_studies_are_compared(toy: Study, small: SmallStudies) -> None:
+    """The study of longer sentences has more tokens per sentence."""
     first, second = small.folder("toy"), small.folder("toy", least=9)
     found = hs.compare(first, second)
     (row,) = found.differences["summary"]
@@ -101,8 +101,8 @@ def test_compared(toy: Study, small: SmallStudies) -> None:
     assert found.names == ("least 3", "least 9")
 
 
-def test_a_file_counts_by_its_content(toy: Study, material: Path, small: SmallStudies, tmp_path: Path) -> None:
-    """In the signature, and where a study is resumed."""
+def test_a_file_is_identified_by_its_content(toy: Study, material: Path, small: SmallStudies, tmp_path: Path) -> None:
+    """In the signature, and when a study is resumed."""
     signature = Results.open(small.folder("toy")).signature
     assert f"without:words.txt@{read('words.txt').hash()[:8]}" in signature.split("|")
     (tmp_path / "words.txt").write_text("Heron\n")
@@ -114,8 +114,10 @@ def test_a_file_counts_by_its_content(toy: Study, material: Path, small: SmallSt
         small.execute("toy", out, {"without": str(tmp_path / "words.txt")}, resume=True)
 
 
-def test_unknown_once_it_is_removed(toy: Study, small: SmallStudies, headscope: Headscope) -> None:
-    """Its command is gone. Tables of its folders can be shown; what needs the study is refused in one line."""
+def test_a_study_is_unknown_after_it_is_removed(toy: Study, small: SmallStudies, headscope: Headscope) -> None:
+    """Its command does not exist any more. Tables of its folders are shown; commands that need the study are refused in
+    one line.
+    """
     folder = small.folder("toy")
     REGISTRY.remove("toy")
     try:

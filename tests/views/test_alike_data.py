@@ -1,6 +1,4 @@
-"""Heads that are alike on pages: the map and the tree of a run that measured distances, and what its report says of
-them.
-"""
+"""Similar heads on pages: the map and the tree of a run that measured distances, and the section of its report."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def plain() -> hs.Run:
     return hs.run("mini", "sampler", MEASURES, limit=60, replicates=20)
 
 
-def test_the_map_is_of_the_whole_corpus(run: hs.Run, plain: hs.Run) -> None:
+def test_the_map_uses_distances_over_the_whole_corpus(run: hs.Run, plain: hs.Run) -> None:
     map, found = run_data(run.results)["map"], alike(run.results)
     points, stress = found.embed()
     assert_allclose(map["x"], points[:, 0], rtol=1e-4, atol=1e-6)
@@ -66,43 +64,43 @@ def test_the_tree_joins_the_same_heads_as_scipy(run: hs.Run) -> None:
     tree, found = run_data(run.results)["tree"], alike(run.results)
     merges = linkage(squareform(found.distances, checks=False), "average")
     assert_allclose([height for _, _, height in tree["merges"]], merges[:, 2], rtol=1e-4)
-    # The members of every cluster, from the page's numbers and from scipy's.
+    # The members of every cluster, from the numbers of the page and from scipy.
     ours, theirs = [{head} for head in tree["heads"]], [{head} for head in range(144)]
     for (a, b, _), (c, d) in zip(tree["merges"], merges[:, :2].astype(int), strict=True):
         ours.append(ours[a] | ours[b])
         theirs.append(theirs[c] | theirs[d])
         assert ours[-1] == theirs[-1]
-    assert (tree["cut"], set(tree["groups"])) == (None, {1}), "135, 6 and 3 heads are no groups"
-    # Leaves of one cluster stand together, so that no branches cross.
+    assert (tree["cut"], set(tree["groups"])) == (None, {1}), "of the clusters of 135, 6 and 3 heads, only one is large enough for a group"
+    # The leaves of a cluster are adjacent, so branches do not cross.
     row = {head: number for number, head in enumerate(tree["heads"])}
     assert all(max(map(row.__getitem__, one)) - min(map(row.__getitem__, one)) == len(one) - 1 for one in ours)
 
 
 def test_sentences_and_labels_count_the_same_heads(run: hs.Run) -> None:
-    """The page counts [SEP] heads in a sentence and on its map: by one threshold."""
-    told = next(line for line in sentences(run.results) if line.split(":")[0].endswith("to [SEP]"))
-    assert int(told.split()[0]) == sum("[SEP]" in labels for labels in alike(run.results).behaviours) > 10
+    """The sentences and the map of a page count [SEP] heads with the same threshold."""
+    stated = next(line for line in sentences(run.results) if line.split(":")[0].endswith("to [SEP]"))
+    assert int(stated.split()[0]) == sum("[SEP]" in labels for labels in alike(run.results).behaviours) > 10
 
 
 def text_of(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", html)))
 
 
-def test_the_report_begins_with_what_was_found(run: hs.Run) -> None:
+def test_the_section_on_similar_heads_starts_with_its_findings(run: hs.Run) -> None:
     html, results = body(run.results), run.results
     section = html.split('<section id="map">')[1].split("</section>")[0]
     found = alike(results)
-    told = [layers_sentence(results, "encoder"), twins_sentence(results, "encoder"), pairs_sentence(results, "encoder")]
-    places = [text_of(section).index(line) for line in [*told, groups_sentence(found, found.groups())]]
+    stated = [layers_sentence(results, "encoder"), twins_sentence(results, "encoder"), pairs_sentence(results, "encoder")]
+    places = [text_of(section).index(line) for line in [*stated, groups_sentence(found, found.groups())]]
     assert places == sorted(places)
     assert section.index('class="findings"') < section.index('data-view="map"') < section.index('data-view="tree"')
-    assert told[0] in sentences(results)
-    assert told[1] in sentences(results)
+    assert stated[0] in sentences(results)
+    assert stated[1] in sentences(results)
     first = run.results["distances_pairs"].sort("value")["a"][0]
     assert f'<a href="#head={first}">{first}</a>' in section
 
 
-def test_published_counts_stand_beside_ours(run: hs.Run) -> None:
+def test_published_counts_are_shown_beside_the_measured_counts(run: hs.Run) -> None:
     section, found = alike_section(run.results), alike(run.results)
     assert section is not None
     assert {row["label"]: row["published"] for row in section["counts"]} == BEHAVIOURS
@@ -113,10 +111,10 @@ def test_published_counts_stand_beside_ours(run: hs.Run) -> None:
     maps = np.random.default_rng(0).dirichlet(np.ones(4), (2, 2, 4))
     only = alike_section(hs.measure(maps, ["a", "b", "c", "d"], ["distances", "positions"]).results)
     assert only is not None
-    assert [row["label"] for row in only["counts"]] == ["next", "previous"], "nothing is counted that was not measured"
+    assert [row["label"] for row in only["counts"]] == ["next", "previous"], "only measured behaviours are counted"
 
 
-def test_long_groups_are_cut_short(run: hs.Run) -> None:
+def test_long_lists_of_the_heads_of_a_group_are_shortened(run: hs.Run) -> None:
     section = alike_section(run.results)
     assert section is not None
     large = section["groups"][0]
@@ -124,7 +122,7 @@ def test_long_groups_are_cut_short(run: hs.Run) -> None:
     assert large["members"].endswith(f" and {large['heads'] - 36} more")
 
 
-def test_a_run_without_distances_looks_as_before(plain: hs.Run) -> None:
+def test_a_run_without_distances_has_a_map_but_no_tree_and_no_findings(plain: hs.Run) -> None:
     html = body(plain.results)
     section = html.split('<section id="map">')[1].split("</section>")[0]
     assert 'data-view="map"' in section
@@ -134,7 +132,7 @@ def test_a_run_without_distances_looks_as_before(plain: hs.Run) -> None:
     assert alike_section(plain.results) is None
 
 
-def test_a_map_needs_no_gallery_and_one_head_has_none() -> None:
+def test_a_map_needs_no_gallery_but_more_than_one_head() -> None:
     maps = np.random.default_rng(0).dirichlet(np.ones(4), (2, 2, 4))
     tokens = ["a", "b", "c", "d"]
     run = hs.measure(maps, tokens, {"distances": {"sample": 2, "normalise": False}}, gallery=0)
@@ -147,7 +145,7 @@ def test_a_map_needs_no_gallery_and_one_head_has_none() -> None:
     assert "Which heads are alike" not in body(alone.results)
 
 
-def test_distances_are_no_shares_and_their_baseline_is_named(run: hs.Run) -> None:
+def test_distances_are_not_shares_and_have_a_named_baseline(run: hs.Run) -> None:
     quantities = {one["name"]: one for one in run_data(run.results)["quantities"] if one["measure"] == "distances"}
     assert set(quantities) == {"nearest", "own_layer", "other_layers"}
     assert not any(one["share"] for one in quantities.values())
@@ -155,7 +153,7 @@ def test_distances_are_no_shares_and_their_baseline_is_named(run: hs.Run) -> Non
     assert set(quantities["nearest"]["baseline"]) == {None}
 
 
-def test_an_encoder_decoder_has_three_kinds_that_are_not_mixed() -> None:
+def test_the_three_kinds_of_an_encoder_decoder_are_compared_separately() -> None:
     tokens = FAMILIES["t5"]()
     network = build("t5", vocabulary=len(tokens))
     model = Model("t5", network, Tokenizer(tokens), *find_sites(network))

@@ -1,4 +1,4 @@
-"""Studies of one kind side by side."""
+"""Comparisons of two studies of the same kind."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def probes(tmp_path_factory: pytest.TempPathFactory) -> list[hs.StudyResult]:
     return [hs.probe_attention(out=folder / f"root-{root}", root=root, **data) for root in ("shared", "separate")]
 
 
-def drawn_again(study: hs.StudyResult) -> np.ndarray:
-    """The share of governors found, on the data and in every replicate, worked out word by word."""
+def recomputed_shares(study: hs.StudyResult) -> np.ndarray:
+    """The share of governors found, on the data and in every replicate, computed word by word."""
     kept = StateColumns(study.results.state("probe"))
     words = list(zip(kept.words("document"), kept.words("relation"), kept.numbers("right/attention")[:, 0], strict=True))
     names = sorted({document for document, _, _ in words})
     weights = dict(zip(names, poisson_weights(names, 40, 0), strict=True))
     counted = [(weights[document], right) for document, relation, right in words if relation != "punct"]
-    with np.errstate(invalid="ignore"):  # no document may be drawn
+    with np.errstate(invalid="ignore"):  # a replicate may have no documents
         return np.sum([weight * right for weight, right in counted], 0) / np.sum([weight for weight, _ in counted], 0)  # type: ignore[no-any-return]
 
 
 def words_of_documents(study: hs.StudyResult) -> np.ndarray:
-    """How many words count in each document."""
+    """The number of words that count in each document."""
     kept = StateColumns(study.results.state("probe"))
     counts = Counter(name for name, relation in zip(kept.words("document"), kept.words("relation"), strict=True) if relation != "punct")
     return np.array(list(counts.values()))
@@ -59,7 +59,7 @@ def test_probes_are_paired_by_document(probes: list[hs.StudyResult]) -> None:
         assert (row["a"], row["b"]) == tuple(own)
         assert row["difference"] == own[1] - own[0]
     assert rows["attention"]["low"] < rows["attention"]["difference"] < rows["attention"]["high"]
-    drawn, words = np.subtract(*map(drawn_again, reversed(probes))), words_of_documents(probes[0])
+    drawn, words = np.subtract(*map(recomputed_shares, reversed(probes))), words_of_documents(probes[0])
     assert_allclose([rows["attention"]["low"], rows["attention"]["high"]], interval(drawn[0], drawn[1:], Support.of(words)))
     alone = [study["summary"].where(probe="attention") for study in probes]
     values = found.values["summary"].where(run="root shared", probe="attention")
@@ -74,7 +74,7 @@ def test_a_study_does_not_differ_from_itself(probes: list[hs.StudyResult]) -> No
         assert {bound for bound in [*table["low"], *table["high"]] if not np.isnan(bound)} == {0.0}
 
 
-def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) -> None:
+def test_studies_without_states_of_documents_have_no_interval_of_differences(tmp_path: Path) -> None:
     settings = {"parts": ["trees"], "measures": ["A"], "replicates": 30}
     studies = [hs.flow("mini", excerpt(8, 3), tmp_path / weights, weights=weights, **settings) for weights in ("trained", "random")]
     found = compare_studies([study.results for study in studies])
@@ -89,12 +89,12 @@ def test_what_keeps_no_documents_has_no_interval_of_differences(tmp_path: Path) 
     page = hs.compare(*studies).report(tmp_path / "flow.html").read_text()
     assert "Two studies side by side" in page
     assert "do not overlap" in page
-    told = CliRunner().invoke(app, ["compare", str(tmp_path / "trained"), str(tmp_path / "random")])
-    assert "where the intervals, each for one study alone, do not overlap" in told.output
+    printed = CliRunner().invoke(app, ["compare", str(tmp_path / "trained"), str(tmp_path / "random")])
+    assert "where the intervals, each for one study alone, do not overlap" in printed.output
 
 
 @pytest.mark.parametrize("score", ["loss", "masked_accuracy"])
-def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
+def test_replicates_of_an_ablation_reproduce_its_intervals_and_are_compared(score: str, tmp_path: Path) -> None:
     settings = {"parts": ["layers"], "replicates": 30, "score": score}
     one, other = (hs.ablate("mini", excerpt(8, 2), tmp_path / how, how=how, **settings) for how in ("zero", "mean"))
     found = replicates_of(one.results)["ablation_layers"]
@@ -111,7 +111,7 @@ def test_ablation_is_drawn_again(score: str, tmp_path: Path) -> None:
         assert row["low"] <= row["high"]
 
 
-def test_kinds_are_not_mixed(probes: list[hs.StudyResult], tmp_path: Path) -> None:
+def test_studies_of_different_kinds_and_a_single_study_are_not_compared(probes: list[hs.StudyResult], tmp_path: Path) -> None:
     run = hs.run("mini", "sampler", ["entropy"], tmp_path / "run", limit=4, replicates=0, gallery=0)
     with pytest.raises(RunError, match="both runs and studies were named"):
         hs.compare(run, probes[0])
@@ -122,12 +122,12 @@ def test_kinds_are_not_mixed(probes: list[hs.StudyResult], tmp_path: Path) -> No
         hs.compare(other)
 
 
-def test_keywords_drawn_again() -> None:
+def test_replicates_of_keyword_scores_match_values_worked_out_by_hand() -> None:
     kept = StateColumns()
     kept.say("document", ["x", "y", "x"])
     counts = np.array(
         [[[3, 1, 0], [1, 0, 0]], [[1, 0, 2], [0, 1, 1]], [[2, 2, 1], [1, 0, 2]]], dtype=float
-    )  # [text, level, found wrong missed]
+    )  # [text, level, (found, wrong, missed)]
     kept.add("counts/all heads", counts)
     manifest = {"study": "keywords", "settings": {"replicates": 20, "seed": 3}}
     found = replicates_of(Results(manifest, {}, states={"fold": kept.state}))["keywords_scores"]

@@ -1,4 +1,4 @@
-"""What a run says of heads, for views of other texts."""
+"""The heads that a run describes, for views of other texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run() -> hs.Run:
     return hs.run("mini", Corpus.of(documents), {"positions": {}, "entropy": {}, "relations": {"least": 10}}, replicates=50)
 
 
-def test_heads_that_find_something_come_before_positions_and_broad_ones(run: hs.Run) -> None:
+def test_syntactic_heads_come_before_positional_and_broad_heads(run: hs.Run) -> None:
     known = known_heads(run.results, "one")
     labels = run.results.head_labels
     assert {head.head for head in known} == {str(label.head) for label in labels.sure}
@@ -48,5 +48,5 @@ def test_texts_of_the_gallery_are_short_and_show_a_known_head(run: hs.Run) -> No
         ("Kofi 's father ( Samuel ) left !", "Kofi's father (Samuel) left!"),
     ],
 )
-def test_a_sentence_is_written_as_people_write(words: str, written: str) -> None:
+def test_a_sentence_is_written_with_the_usual_spaces(words: str, written: str) -> None:
     assert sentence_of({"forms": words.split()}) == written

@@ -1,4 +1,4 @@
-"""The page that holds its data and code: no text can break out of it, and it can fetch nothing."""
+"""The page that contains its data and code: no text can add elements to it, and it loads nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from headscope.core.paths import printable
 from headscope.views.page import bundle, encode, shell
 
-NASTY = [
+HOSTILE_TEXTS = [
     "</script><script>alert(1)</script>",
     "<!-- <script>",
     "]]>",
@@ -26,7 +26,7 @@ NASTY = [
 
 
 class Elements(HTMLParser):
-    """What a browser's parser finds: the elements in order, their attributes, and the text of scripts."""
+    """The elements that a parser finds, in order, with their attributes and the text after each start tag."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ def parsed(page: str) -> Elements:
     return elements
 
 
-def held(page: str) -> Any:
+def embedded_data(page: str) -> Any:
     elements = parsed(page)
     return next(
         json.loads(text)
@@ -57,10 +57,10 @@ def held(page: str) -> Any:
     )
 
 
-@pytest.mark.parametrize("text", NASTY)
-def test_any_text_comes_back_from_the_page_as_it_was(text: str) -> None:
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_any_text_is_read_back_unchanged_from_the_page(text: str) -> None:
     page = shell(text, "<main></main>", {"text": {"forms": [text], text: 1}})
-    assert held(page) == {"text": {"forms": [text], text: 1}}
+    assert embedded_data(page) == {"text": {"forms": [text], text: 1}}
     assert [tag for tag, _ in parsed(page).found].count("script") == 2
     elements = parsed(page)
     title = next(text for (tag, _), text in zip(elements.found, elements.texts, strict=True) if tag == "title")
@@ -68,7 +68,7 @@ def test_any_text_comes_back_from_the_page_as_it_was(text: str) -> None:
     page.encode("utf-8")
 
 
-def test_data_are_strict_json_without_signs_that_html_reads() -> None:
+def test_data_are_strict_json_without_special_characters_of_html() -> None:
     import numpy as np
 
     data = {
@@ -78,13 +78,13 @@ def test_data_are_strict_json_without_signs_that_html_reads() -> None:
         "n": np.int64(3),
         "no": None,
     }
-    text = encode(data | {"texts": NASTY})
+    text = encode(data | {"texts": HOSTILE_TEXTS})
     assert not set("<>&\u2028\u2029") & set(text)
-    back = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert back == {"values": [None, 1.5, None], "array": [1.0, None], "one": 0.5, "n": 3, "no": None, "texts": NASTY}
+    back = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert back == {"values": [None, 1.5, None], "array": [1.0, None], "one": 0.5, "n": 3, "no": None, "texts": HOSTILE_TEXTS}
 
 
-def test_the_page_can_fetch_nothing_and_names_no_other_place() -> None:
+def test_the_policy_of_the_page_forbids_loading_and_no_host_is_named() -> None:
     page = shell("title", "<main></main>", {"text": {}}, style="p{color:red}")
     elements = parsed(page)
     policy = next(attributes["content"] for tag, attributes in elements.found if attributes.get("http-equiv") == "Content-Security-Policy")
@@ -94,12 +94,12 @@ def test_the_page_can_fetch_nothing_and_names_no_other_place() -> None:
     assert rules["script-src"] == rules["style-src"] == "'unsafe-inline'"
     assert rules["img-src"] == "data: blob:"
     assert not [attributes for _, attributes in elements.found if {"src", "href"} & set(attributes)]
-    assert all(place.startswith("http://www.w3.org/") for place in re.findall(r"https?://[^\s\"'`)]*", page))  # names of XML's vocabularies
+    assert all(place.startswith("http://www.w3.org/") for place in re.findall(r"https?://[^\s\"'`)]*", page))  # XML namespaces
     assert "noscript" in [tag for tag, _ in elements.found]
     assert "p{color:red}" in page
 
 
-def test_the_bundle_starts_itself_in_a_page() -> None:
+def test_the_page_ends_with_a_call_of_the_start_function_of_the_bundle() -> None:
     local = re.search(r"([\w$]+) as start\b", bundle())
     assert local is not None
     assert shell("t", "", {}).rstrip().endswith(f"{local.group(1)}();\n</script>\n</body>\n</html>")

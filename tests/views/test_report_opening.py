@@ -1,4 +1,4 @@
-"""The first screen of a report: which findings come first, in which words, and which sentence shows them."""
+"""The first screen of a report: the order and the wording of its findings, and the sentence that illustrates them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headscope.views.tokens import tokens
 from helpers.planted_maps import TOKENS, planted
 
 
-def test_habits_are_headlines_in_the_order_of_their_effect() -> None:
+def test_headlines_are_ordered_by_effect() -> None:
     results = hs.measure([planted(), planted()], [TOKENS, TOKENS], ["positions", "tokens"], documents=["x", "y"]).results
     first, second = headlines(results)
     assert (first.head, first.quantity, second.head, second.quantity) == ("1-2", "to_sep", "1-1", "previous")
@@ -32,14 +32,14 @@ def test_habits_are_headlines_in_the_order_of_their_effect() -> None:
     assert parts["first"]["grid"][0]["cells"] == [False, True]
 
 
-def test_a_run_in_which_nothing_stands_out_has_no_opening() -> None:
+def test_a_run_without_headlines_has_no_opening() -> None:
     results = hs.measure(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"], ["positions"]).results
     assert headlines(results) == []
     assert opening(results, None) is None
     assert 'class="opening"' not in body(results)
 
 
-def test_plain_names() -> None:
+def test_relations_rules_and_intervals_are_written_in_plain_words() -> None:
     assert relation("obj") == ("direct objects", "verb")
     assert relation("dep:odd") == ("words with the relation dep:odd", "governor")
     assert (rule("-2"), rule("+1"), rule("nearest"), rule("own rule")) == (
@@ -74,8 +74,8 @@ def test_the_links_of_a_relation_and_its_subtypes_are_marked(quantity: str, pair
     assert marked_pairs(SIDE, "tokens", quantity) == frozenset()
 
 
-def test_the_clearest_text_is_chosen() -> None:
-    """The text in which the verb gets more than the object itself and special tokens do."""
+def test_the_text_with_the_clearest_link_is_chosen() -> None:
+    """In the chosen text, the verb receives more attention than the object itself and the special tokens."""
     unclear = MAP.copy()
     unclear[3] = [0.6, 0.2, 0.1, 0.05, 0.05]
     head = HeadId("encoder", 0, 0)
@@ -90,7 +90,7 @@ def test_the_clearest_text_is_chosen() -> None:
     assert sentence_picture(None, headline) is None
 
 
-def test_a_static_figure_follows_dark_mode_and_is_the_same_in_light() -> None:
+def test_a_static_figure_has_colours_for_dark_mode_and_is_unchanged_in_light_mode() -> None:
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><path style="fill: #0072b2"/></svg>'
     drawn = themed(svg).decode()
     sheet = drawn[drawn.index("<style>") : drawn.index("</style>") + len("</style>")]

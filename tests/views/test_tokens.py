@@ -1,4 +1,4 @@
-"""The design system has one source: pages, figures and the documentation's site have its values."""
+"""The design system has one source: pages, figures and the documentation site use its values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from headscope.views.tokens import Theme, tokens
 ROOT = Path(__file__).parents[2]
 
 
-def test_figures_have_the_palette_of_the_pages() -> None:
+def test_figures_use_the_palette_of_the_pages() -> None:
     light = tokens("light")
     assert [colour.lower() for colour in COLOURS[:6]] == [light[f"--hs-s{number}"] for number in range(1, 7)]
     assert (INK, LINE.lower(), RED) == (light["--hs-ink"], light["--hs-s1"], light["--hs-red"])
 
 
-@pytest.mark.skipif(not (ROOT / "docs" / "site.css").is_file(), reason="the documentation is not here")
-def test_the_site_has_a_copy_that_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(not (ROOT / "docs" / "site.css").is_file(), reason="the documentation is missing")
+def test_the_style_sheet_of_the_site_matches_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs" / "tools")
     tool = import_module("tokens")
     sheet = tool.SHEET.read_text(encoding="utf-8")
     assert tool.with_tokens(sheet) == sheet, "run python docs/tools/tokens.py"
 
 
-def test_no_sheet_uses_a_property_that_is_not_declared() -> None:
+def test_no_style_sheet_uses_an_undeclared_property() -> None:
     package = ROOT / "src" / "headscope"
     sources = [*package.rglob("*.css"), *package.rglob("*.jinja"), *(ROOT / "frontend" / "src").rglob("*.*"), ROOT / "docs" / "site.css"]
     for path in sources:
@@ -38,7 +38,7 @@ def test_no_sheet_uses_a_property_that_is_not_declared() -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_can_be_read_on_every_surface(theme: Theme) -> None:
+def test_text_has_enough_contrast_on_every_surface(theme: Theme) -> None:
     values = tokens(theme)
     for text in ("ink", "faint", "accent", "red", "good", "bad", "open"):
         for surface in ("paper", "soft"):
@@ -49,7 +49,7 @@ def test_text_can_be_read_on_every_surface(theme: Theme) -> None:
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of contrast of two colours, as WCAG 2 defines it."""
+    """The contrast ratio of two colours, as WCAG 2 defines it."""
     lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 

@@ -1,6 +1,4 @@
-"""The kinds of maps that measures can read (METHODS §23): attention weights, norms of weighted values, value
-zeroing.
-"""
+"""The kinds of maps that measures can read: attention weights, norms of weighted values, value zeroing (docs/maps.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Texts with a short hidden fact and a question about it at the end: the corpus `needles:96x40` (METHODS §22).
+"""Texts with a short hidden fact and a question about it at the end: the corpus `needles:96x40`
+(docs/retrieval.md).
 
 The text is made of consecutive sentences of the sampler. The fact, the needle, is the sentence "The secret words of
 Clara: marble lantern tunnel." The question repeats its beginning, "The secret words of Clara:", so that a language

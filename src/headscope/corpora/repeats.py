@@ -1,4 +1,4 @@
-"""Random token sequences, each written twice: the corpus `repeats:50x32@0` (METHODS §20).
+"""Random token sequences, each written twice: the corpus `repeats:50x32@0` (docs/sequences.md).
 
 A sequence is drawn without a model. Its words are numbers; encoding turns them into tokens of the model's vocabulary.
 """

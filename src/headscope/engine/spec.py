@@ -19,8 +19,8 @@ from headscope.results.specification import Role, Specification, validated
 
 Preset = Literal["recommended", "paper", "reference"]
 
-# What the presets decide beyond the options of measures. METHODS: the released code gave every token the segment id 0
-# and took a word's attention from its first piece, where the paper takes the mean.
+# What the presets decide beyond the options of measures. The released code gave every token the segment id 0 and took
+# a word's attention from its first piece, where the paper takes the mean.
 _PRESETS: Mapping[str, Mapping[str, str]] = {
     "recommended": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},
     "paper": {"overlong": "drop", "segment_ids": "pair", "word_rows": "mean"},

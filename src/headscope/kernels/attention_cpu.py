@@ -1,7 +1,7 @@
 """Attention and statistics of its rows on a CPU, without maps: a compiled loop.
 
 Scores are computed by matrix products, in blocks of rows that stay in the cache. One loop then turns each row into
-weights and sums its statistics (METHODS §19). A second matrix product gives the outputs of the heads and, since the
+weights and sums its statistics. A second matrix product gives the outputs of the heads and, since the
 members of groups stand beside the values, the weight on each group. The exponential is split into a power of 2 and a
 polynomial, and the largest score is found by comparing integers, so that the compiler can vectorise over keys.
 """

@@ -1,4 +1,4 @@
-"""Statistics of attention rows from queries and keys on a CUDA device, without maps: a Triton kernel (METHODS §19).
+"""Statistics of attention rows from queries and keys on a CUDA device, without maps: a Triton kernel.
 
 A program takes some rows of one head and iterates over the keys in blocks, as fused attention does. With m the running
 maximum, it keeps sums in single precision of e^(s - m), of e^(s - m) (s - m), which gives the entropy without

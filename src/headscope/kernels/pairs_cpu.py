@@ -1,7 +1,7 @@
 """The inner loop of Jensen-Shannon divergence on a CPU, compiled: sums of (p + q) log2 (p + q) over keys, for all pairs
 of heads.
 
-METHODS §18.1. Heads are taken in tiles, so that the rows of two tiles stay in the fastest cache. The logarithm is split
+Heads are taken in tiles, so that the rows of two tiles stay in the fastest cache. The logarithm is split
 into the exponent of the number and a polynomial of its mantissa, so that the compiler can vectorise over keys. One
 thread sums each pair of heads in the order of the rows, so the result does not depend on the number of threads.
 """

@@ -1,4 +1,4 @@
-"""The inner loop of `pairs_cpu` on a CUDA device, in Triton (METHODS §18.1), and the kernel that lays out rows for it.
+"""The inner loop of `pairs_cpu` on a CUDA device, in Triton, and the kernel that lays out rows for it.
 
 Heads lie side by side in memory, so that a tile of heads is one load per key, and every thread keeps a few pairs of
 heads until the last key: nothing is reduced across threads. The special function units are the bottleneck: they compute

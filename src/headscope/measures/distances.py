@@ -1,5 +1,5 @@
-"""Distances between heads: the Jensen-Shannon divergence of all pairs of heads of a kind (Clark et al. §6, Figure 6;
-METHODS §6).
+"""Distances between heads: the Jensen-Shannon divergence of all pairs of heads of a kind (Clark et al. §6, Figure
+6; docs/alike.md).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class ControlTest(SideTest):
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval(HeadMeans):
-    """QR score. METHODS §22: (1/|q|) Σ_{t in question} Σ_{d in passage} A[t, d], the mean over texts.
+    """QR score: (1/|q|) Σ_{t in question} Σ_{d in passage} A[t, d], the mean over texts.
 
     `qr_other` is the same score for another passage of the same length in the same text, drawn by `seed`. A text
     without a question and a passage (`encoding.passages`) is skipped.

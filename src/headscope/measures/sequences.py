@@ -60,7 +60,7 @@ class PairIndex(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Sequences(HeadMeans):
     """Mean weight on earlier copies of a token (`duplicate`), on the tokens after them (`induction`), and on the
-    previous token. METHODS §20, the natural form: rows are the tokens that occurred before in the text.
+    previous token. Rows are the tokens that occurred before in the text.
 
     On sequences that are written twice, these are the scores of the second copy. `name_induction` is induction at names
     that occurred before; `name_copy` is the weight of the token before such a name on the earlier copies of the name.

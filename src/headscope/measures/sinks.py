@@ -33,8 +33,8 @@ _UNBOUNDED = ("entropy_without_first", "value_norm")
 
 @dataclass(frozen=True, kw_only=True)
 class Sinks(HeadMeans):
-    """The sink of each head, and how much attention it receives. METHODS §21: alpha of a key is its mean weight in the
-    rows that see it.
+    """The sink of each head, and how much attention it receives. The alpha of a key is its mean weight in the rows
+    that see it.
 
     A text's sink is the key with the largest alpha, if that is above `threshold`. A key can be a sink only if at least
     the share `seen` of all rows see it: few rows see the last tokens of a causal text, and any head gives one of these

@@ -1,4 +1,4 @@
-"""Attention without maps: the outputs of heads and the statistics of their rows in one computation (METHODS §19).
+"""Attention without maps: the outputs of heads and the statistics of their rows in one computation.
 
 The scores of a layer must be scaled products of queries and keys within a row's reach. This is checked twice: the mask
 of every pass must be that of a reach and of right padding, and the statistics of a dry run must equal those of the maps

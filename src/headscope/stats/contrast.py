@@ -1,4 +1,4 @@
-"""Differences and tests of many systems, such as a model without one head each, against one base (METHODS §9.2)."""
+"""Differences and tests of many systems, such as a model without one head each, against one base (docs/ablation.md)."""
 
 from __future__ import annotations
 

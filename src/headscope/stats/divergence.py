@@ -1,4 +1,4 @@
-"""Jensen-Shannon divergence between all pairs of heads, in nats (METHODS §6, §18.1).
+"""Jensen-Shannon divergence between all pairs of heads, in nats (docs/alike.md).
 
 With S(p, q) the sum of (p + q) log (p + q) over keys, JS(p, q) = S(p, p) / 4 + S(q, q) / 4 - S(p, q) / 2. Only one sum
 per pair of heads, including each head with itself, must be computed. The result is symmetric, and exactly 0 between

@@ -1,5 +1,5 @@
-"""In which layers something is found: Tenney et al.'s statistics of scores by layer and of mixing weights (METHODS
-§8.3).
+"""In which layers something is found: Tenney et al.'s statistics of scores by layer and of mixing weights
+(docs/edge-probing.md).
 
 Scores are those of probes that use layers 0 to l, from l = 0 (the embeddings) to the last layer L. Weights are those
 with which one probe mixes layers 0 to L. Leading axes are separate systems, such as seeds or replicates. Missing values

@@ -1,6 +1,6 @@
 """Statistics of rows of attention: from maps, from queries and keys without maps, and of even attention.
 
-The columns are those of `core.rows.RowSums`. METHODS §19.
+The columns are those of `core.rows.RowSums`.
 """
 
 from __future__ import annotations

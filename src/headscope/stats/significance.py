@@ -1,4 +1,4 @@
-"""Tests of a difference between two samples, and corrections for multiple testing (METHODS: shared statistics).
+"""Tests of a difference between two samples, and corrections for multiple testing.
 
 Samples are columns: `x[i, ...]` is observation i, and every column after the first axis (layers, classes) is tested
 separately. NaN means not observed: it is ignored in its column, and every result has its number of observations.

@@ -1,6 +1,6 @@
 """Weights for measures that need no whole maps: blocks of rows, or single pairs of a row and a key.
 
-They are read from maps if there are maps, and else computed from scores (METHODS §19).
+They are read from maps if there are maps, and else computed from scores (models/fused.py).
 """
 
 from __future__ import annotations

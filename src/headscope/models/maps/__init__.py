@@ -1,4 +1,4 @@
-"""The maps of a model that can be measured: attention weights, or alternatives to them (METHODS §23)."""
+"""The maps of a model that can be measured: attention weights, or alternatives to them (docs/maps.md)."""
 
 from __future__ import annotations
 
