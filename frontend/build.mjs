@@ -1,4 +1,4 @@
-// One ESM bundle with its style sheet inside, into the Python package. `node build.mjs --out FILE` writes elsewhere.
+// Bundle the views and their style sheet as one ES module into the Python package. `node build.mjs --out FILE` writes to FILE instead.
 import { build } from "esbuild";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";

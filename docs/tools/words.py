@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CHECKED = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/api/*.md", "mkdocs.yml", "docs/tools/*.toml", "src/headscope/**/*.py")
-CHECKED += ("benchmarks/*.py", "src/headscope/**/*.jinja", "src/headscope/recipes/*.toml", "frontend/src/**/*.ts", "frontend/src/**/*.tsx")
+CHECKED += ("benchmarks/*.py", "src/headscope/**/*.jinja", "src/headscope/recipes/*.toml", "frontend/src/**/*.ts", "frontend/src/**/*.tsx", "tests/*/**/*.py")
 
 _PER = r"an? (?:column|document|head|label|layer|line|pair|quantity|relation|row|sentence|slice|text|token|word)"
 INSTEAD = {  # a phrase that is never right, and what to write. Between words of a phrase any white space may stand
@@ -38,7 +38,7 @@ INSTEAD = {  # a phrase that is never right, and what to write. Between words of
     r"passed over": "skipped",
     r"so that none waits": "to avoid waiting",
     r"(?:to|can|cannot|could|may) be had": "is available",
-    r"told from": "distinguished from",
+    r"told (?:apart|from)": "distinguished from",
     r"mended": "fixed",
     r"anew": "again",
     r"spoilt": "damaged",

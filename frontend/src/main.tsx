@@ -1,4 +1,4 @@
-/** The ways in: a page with data inside (report, view, web app) and a notebook's widget. */
+/** The entry points: a page with embedded data (report, view, web app) and a notebook widget. */
 import { render } from "preact";
 import type { ComponentChild } from "preact";
 import { themeSheet } from "./charts/colour";
@@ -30,7 +30,7 @@ import sheet from "./style.css";
 export { chosen, groups, links, unpack, wordMap } from "./data/maps";
 export { default } from "./widget";
 
-/** Draw into an element that brings its own style, so that several views on one page do not disturb each other. */
+/** Render content into an element, with the style sheet. Returns a function that removes the content. */
 export function draw(element: HTMLElement, content: ComponentChild): () => void {
   element.classList.add("hs");
   render(
@@ -43,7 +43,7 @@ export function draw(element: HTMLElement, content: ComponentChild): () => void 
   return () => render(null, element);
 }
 
-/** The maps that a run's page holds: those of whole texts, and those of examples, of one head each. */
+/** The maps embedded in a run's page: the maps of all heads for whole texts, and the map of one head for examples. */
 export function runSource(run: Run): MapSource {
   return new Embedded((text) => {
     const number = run.texts.indexOf(text);
@@ -54,22 +54,25 @@ export function runSource(run: Run): MapSource {
 
 export const textSource = (data: TextData): MapSource => new Embedded(() => data.maps, data.influence?.held);
 
-/** What can be done to the views of a run once they are drawn. */
+/** The actions on the views of a run after they are drawn. */
 export interface Mounted {
-  jump: (head: string) => void; // choose a head and go to its card
-  reach: () => void; // go to the card of the chosen one, or to the line that says that there is no such head
-  show: (values: Record<string, string>) => void; // show what an address asks for
+  jump: (head: string) => void; // select a head and go to its card
+  reach: () => void; // go to the card of the selected head, or to the message that the head does not exist
+  show: (values: Record<string, string>) => void; // show the state in the values of an address
   close: () => void;
 }
 
 interface RunOptions {
   head?: string | null;
-  values?: Record<string, string>; // of the address: what the grid and the table of types show
+  values?: Record<string, string>; // values of the address: the state of the grid and of the table of types
   onSelect?: (head: string) => void;
-  onState?: (values: Record<string, string>) => void; // what the grid and the table of types show now
+  onState?: (values: Record<string, string>) => void; // called with the changed state of the grid or of the table of types
 }
 
-/** All the views of a run, each in the element that asks for it by `data-view` ("run": all of them, with headings); they share one chosen head. */
+/**
+ * Draw all views of a run, each in the element with its `data-view` ("run" stands for all views, with headings).
+ * The views share one selected head.
+ */
 export function mountRun(root: ParentNode, run: Run, options: RunOptions = {}): Mounted {
   for (const element of root.querySelectorAll<HTMLElement>("[data-view=run]")) draw(element, <Sections run={run} />);
   const source = runSource(run), explorer = root.querySelector<HTMLElement>("[data-view=explorer]");
@@ -122,19 +125,19 @@ interface PageData {
   head?: string | null;
   text?: TextData;
   comparison?: Comparison;
-  served?: string; // the address of the run, on a server that has one for every head
+  served?: string; // the address of the run on a server, which has an address per head
   live?: LiveData;
   sentences?: SentencesData;
 }
 
-/** A page that holds its data: `<script type="application/json" id="headscope-data">`. */
+/** Draw the views of a page with embedded data: `<script type="application/json" id="headscope-data">`. */
 export function start(): void {
   const holder = document.getElementById("headscope-data");
   if (!holder) return;
   const data = JSON.parse(holder.textContent ?? "{}") as PageData;
   const address = new Location();
   for (const element of document.querySelectorAll<HTMLElement>("[data-view=sentence]")) {
-    element.replaceChildren(); // the words, for where there are no scripts
+    element.replaceChildren(); // remove the plain words, which are for pages without scripts
     draw(element, <Sentence data={JSON.parse(element.dataset["sentence"]!) as SentenceData} small={"small" in element.dataset} />);
   }
   if (data.run) startRun(data, data.run, address);
@@ -158,10 +161,10 @@ export function start(): void {
   }
 }
 
-/** The views of a run, with the chosen head and the state of the grid in the address. */
+/** Draw the views of a run, with the selected head and the state of the grid in the address. */
 function startRun(data: PageData, run: Run, address: Location): void {
   const { values, section } = address.address;
-  const served = (head: string): string => `${data.served}/heads/${head}`; // a server has an address for every head
+  const served = (head: string): string => `${data.served}/heads/${head}`; // a server has an address per head
   const views = mountRun(document, run, {
     head: values["head"] ?? data.head ?? null,
     values,
@@ -185,7 +188,7 @@ function startRun(data: PageData, run: Run, address: Location): void {
   });
 }
 
-/** Do something now, and again when the views have found their widths. */
+/** Run an action now, and again when the views have measured their widths. */
 function settled(action: () => void): void {
   action();
   requestAnimationFrame(() => requestAnimationFrame(action));

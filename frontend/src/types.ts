@@ -1,4 +1,4 @@
-/** What headscope.views writes and the views read. Arrays over heads follow the sites in order, the heads of a site together. */
+/** The data that headscope.views writes and the views read. Arrays over heads are in the order of the sites, then of their heads. */
 
 export type Kind = "encoder" | "decoder" | "cross";
 
@@ -9,39 +9,39 @@ export interface Site {
   kv_heads: number;
 }
 
-/** What a token is: the same numbers as headscope.core.batch. */
+/** The roles of tokens, with the same numbers as in headscope.core.batch. */
 export const WORD = 0, CLS = 1, SEP = 2, SPECIAL = 3;
 
-/** The tokens of one side of a map, and the words they make up. */
+/** The tokens of one side of a map, and their words. */
 export interface Side {
   tokens: string[];
-  roles: number[]; // WORD, CLS, SEP or SPECIAL for each token
-  words: number[]; // for each token its word, an index into `forms`; -1 on special tokens
+  roles: number[]; // WORD, CLS, SEP or SPECIAL per token
+  words: number[]; // per token the index of its word in `forms`; -1 for special tokens
   forms: string[];
-  generated?: number; // the place of the first token that the model wrote itself, as are all after it; negative if a window begins later
-  relations?: [dependent: number, governor: number, label: string][]; // by word
-  mentions?: [first: number, last: number, entity: string][]; // by word, both ends included
+  generated?: number; // index of the first generated token, after which all are generated; negative if a window starts later
+  relations?: [dependent: number, governor: number, label: string][]; // indices of words
+  mentions?: [first: number, last: number, entity: string][]; // indices of words, both ends included
 }
 
-/** A text that was put through the model. Encoder-decoders have a `target`, which their decoder reads. */
+/** A text that the model has read. In encoder-decoders, the decoder reads `target`. */
 export interface Text {
   id: string;
   source: Side;
   target?: Side;
-  window?: [first: number, total: number]; // only these tokens of a longer text are here: the first one's number, how many there are
+  window?: [first: number, total: number]; // only a window of a longer text is here: the index of its first token, the number of all tokens
 }
 
-/** Maps by head name, each base64 of little-endian uint16, row by row; 65535 is a weight of 1. */
+/** Maps by head name: base64 of little-endian uint16, row by row; 65535 stands for a weight of 1. */
 export type Packed = Record<string, string>;
 
-/** One number a head: a quantity of a measure. Missing values are null. */
+/** A quantity of a measure, with one value per head. Missing values are null. */
 export interface Quantity {
   measure: string;
   name: string; // as in the tables: "to_sep", "obj", "obj (head-to-dep)"
-  label: string; // for contests the label ("obj"), else the name
-  direction: string; // "dep-to-head"; "" where there is none
+  label: string; // the label in contests ("obj"), else the name
+  direction: string; // "dep-to-head"; "" for no direction
   about: string; // a phrase: "to the previous token"
-  share: boolean; // whether it lies between 0 and 1
+  share: boolean; // whether the values are between 0 and 1
   baseline_name: string; // "even", "best rule", "chain of words"
   value: (number | null)[];
   low: (number | null)[];
@@ -51,7 +51,7 @@ export interface Quantity {
   documents: (number | null)[]; // null in runs that did not count them
 }
 
-/** One number a layer. */
+/** A quantity of a measure, with one value per layer. */
 export interface LayerCurve {
   measure: string;
   name: string;
@@ -63,7 +63,7 @@ export interface LayerCurve {
   baseline: (number | null)[];
 }
 
-/** A figure of curves by layer: the same name, title and order of colours as the static one. */
+/** A figure of curves by layer, with the same name, title and order of colours as the static figure. */
 export interface CurvesFigure {
   name: string; // "clark2"
   kind: Kind;
@@ -74,7 +74,7 @@ export interface CurvesFigure {
     ylabel: string;
     measure: string;
     limits: [number, number] | null;
-    baseline: string | null; // what to call the dashed line of the first series' baseline
+    baseline: string | null; // name of the dashed line, the baseline of the first series
     series: { quantity: string; label: string }[];
   }[];
 }
@@ -84,7 +84,7 @@ export interface Best {
   kind: Kind;
   label: string;
   n: number;
-  heads: string; // "8-11 | 3-2" where the halves chose differently; "" if there was no honest choice
+  heads: string; // "8-11 | 3-2" if the halves chose different heads; "" if the documents cannot be split
   direction: string;
   value: number | null;
   low: number | null;
@@ -110,39 +110,39 @@ export interface Contest {
   rows: Best[];
 }
 
-/** Where a head does what it is best at, as the run found it. */
+/** An example of what a head is best at, selected by the run. */
 export interface Example {
   head: string;
   measure: string;
   quantity: string;
-  value: number; // of this text alone
+  value: number; // in this text only
   n: number;
   text: number; // index into `texts`
-  map?: string; // of this head alone; the maps of a whole-model text are in `stacks`
+  map?: string; // the map of this head; the maps of all heads on a text are in `stacks`
 }
 
-/** Heads as points whose distances are those between their attention: Clark et al., Figure 6. */
+/** Heads as points. The distances between points approximate those between their attention (Clark et al., Figure 6). */
 export interface HeadMap {
   x: (number | null)[]; // null for kinds of heads that were not compared
   y: (number | null)[];
-  behaviour: string[]; // one label a head, "" for none
-  labels?: string[]; // all labels of a head, "broad, conj", where the run measured distances
+  behaviour: string[]; // one label per head; "" for none
+  labels?: string[]; // all labels of a head ("broad, conj"), if the run measured distances
   stress: number;
-  about: string; // what the distances are, over how many rows
-  neighbours: [head: number, distance: number][][]; // for each head its nearest
+  about: string; // a description of the distances, with the number of rows
+  neighbours: [head: number, distance: number][][]; // the nearest heads of each head
 }
 
-/** Which heads are joined with which, the closest first. */
+/** The tree of heads: which heads are joined, closest first. */
 export interface HeadTree {
-  heads: number[]; // the leaves from top to bottom: places among all heads
-  groups: number[]; // for each leaf its group, from 1, the largest first
-  merges: [a: number, b: number, height: number][]; // clusters by number: below the number of leaves a leaf, then what each merge made
-  cut: number | null; // the height at which it falls into the groups
+  heads: number[]; // indices of the heads at the leaves, from top to bottom
+  groups: number[]; // the group of each leaf, from 1, largest group first
+  merges: [a: number, b: number, height: number][]; // clusters: with n leaves, i < n is leaf i and n + i the result of merge i
+  cut: number | null; // the height that divides the tree into groups
   silhouette: number | null;
   about: string;
 }
 
-/** The numbers of the documents of one slice. A quantity that a slice has too few cases of is not there. */
+/** The numbers of one slice of the documents. Quantities with too few cases are missing. */
 export interface Slice {
   name: string; // "news"
   documents: number;
@@ -150,11 +150,11 @@ export interface Slice {
   quantities: Quantity[];
 }
 
-/** A label of a head that holds with an interval: what type of head it is, and the number that says so. */
+/** A label that a head has with an interval: its type, and the number that supports it. */
 export interface HeadLabel {
-  head: number; // its place among all heads
+  head: number; // index among all heads
   type: string; // "syntactic", "sink"
-  what: string; // "obj", "[SEP]"; "" where the type says it
+  what: string; // "obj", "[SEP]"; "" if the type is enough
   about: string; // a sentence without its subject: "attends to an earlier copy of the token"
   quantity: string; // as in the tables
   value: number | null;
@@ -163,7 +163,7 @@ export interface HeadLabel {
   baseline: number | null;
   n: number;
   documents: number;
-  survives: number | null; // share of the samples of documents in which it holds
+  survives: number | null; // share of the resamples of documents in which the label holds
 }
 
 export interface Run {
@@ -174,11 +174,12 @@ export interface Run {
   counts: Record<string, number>;
   sites: Site[];
   quantities: Quantity[];
-  slices: { by: string; values: Slice[] } | null; // null where the run was not divided
+  slices: { by: string; values: Slice[] } | null; // null for a run without slices
   layers: LayerCurve[];
   curves: CurvesFigure[];
   contests: Contest[];
-  types: { labels: HeadLabel[]; rule: string; unmeasured: string } | null; // labels by head, most telling first; null where states cannot be read
+  // The labels are ordered by head, most informative first. null if the states of the run cannot be read.
+  types: { labels: HeadLabel[]; rule: string; unmeasured: string } | null;
   texts: Text[];
   stacks: { text: number; maps: Packed }[]; // texts with the maps of every head
   examples: Example[];
@@ -186,14 +187,14 @@ export interface Run {
   tree: HeadTree | null;
 }
 
-/** Two runs, quantity by quantity, over heads (the models have the same) or over labels of their best heads. */
+/** Two runs: differences of quantities per head (if the models have the same heads), per layer, and between best heads per label. */
 export interface Comparison {
   a: { name: string; model: string; corpus: string; signature: string };
   b: { name: string; model: string; corpus: string; signature: string };
-  how: string; // how the intervals of differences were made: "paired by document", "as of independent samples"
-  unlike: string[]; // what the runs did differently beside model and corpus; the page says it
-  left_out: string[]; // what could not be compared, and why
-  sites: Site[] | null; // null where the models' heads do not correspond
+  how: string; // the method of the intervals of differences: "paired by document", "as of independent samples"
+  unlike: string[]; // differences between the runs other than model and corpus; the page lists them
+  left_out: string[]; // what could not be compared, with the reasons
+  sites: Site[] | null; // null if the heads of the models do not correspond
   quantities: {
     measure: string;
     name: string;
@@ -208,49 +209,49 @@ export interface Comparison {
   best: { measure: string; label: string; kind: Kind; a_head: string; b_head: string; a: number | null; b: number | null; difference: number | null; low: number | null; high: number | null; n: [number, number] }[];
 }
 
-/** A text to look at. Maps come from `maps`, or one by one from a host. */
+/** A text and the initial state of its views. Maps are in `maps`, or are fetched one by one. */
 export interface TextData {
   text: Text;
   sites: Site[];
   signature: string;
-  heads: string[]; // shown first
-  why?: string; // they were chosen: "it links far words most clearly"
-  level?: "token" | "word"; // at first; without them the view decides
+  heads: string[]; // shown initially
+  why?: string; // the reason for these heads: "it links far words most clearly"
+  level?: "token" | "word"; // initial value, as for `specials`; by default the view decides
   specials?: "show" | "hide" | "renormalise";
-  view?: "lines" | "heatmap" | "influence" | "model"; // at first
-  step?: number; // of a generated text, shown at first; without it all steps are
-  layers?: number[]; // of all heads at a glance; without it, all
+  view?: "lines" | "heatmap" | "influence" | "model"; // initial value
+  step?: number; // initial step of a generated text; by default all steps are shown
+  layers?: number[]; // in the view of all heads; by default all layers
   maps?: Packed;
   influence?: InfluenceData;
-  highlight?: NamedPairs; // in red at first
+  highlight?: NamedPairs; // in red initially
 }
 
-/** Pairs of words that were named, the attending one first, by kind of attention. null stands for every word and special token. */
+/** Named pairs of words by kind of attention, the attending word first. null stands for every word and special token. */
 export interface NamedPairs {
   name: string;
   pairs: Partial<Record<Kind, [query: number | null, key: number | null][]>>;
 }
 
-/** The measures of influence between the tokens of a text, and what is shown first. */
+/** The measures of influence between the tokens of a text, and the initial measure and layer. */
 export interface InfluenceData {
-  measures: Record<string, string>; // that can be shown, and what each is
-  missing: Record<string, string>; // that cannot be shown here, and why
-  held?: Record<string, PackedInfluence>; // those that came with the page
+  measures: Record<string, string>; // the available measures with their descriptions
+  missing: Record<string, string>; // the unavailable measures with the reasons
+  held?: Record<string, PackedInfluence>; // the measures embedded in the page
   measure: string;
   layer: number | "mean";
 }
 
-/** Influence by one measure: base64 of little-endian uint16, layer by layer and row by row. Rows are what is influenced. */
+/** Influence by one measure: base64 of little-endian uint16, layer by layer and row by row. Rows are influenced by columns. */
 export interface PackedInfluence {
-  scales: number[]; // what 65535 is in each layer
+  scales: number[]; // the value that 65535 stands for, per layer
   values: string;
-  note: string; // how it was estimated; "" where it is exact
+  note: string; // how it was estimated; "" if it is exact
   settings: string; // for the signature: "measure:G|norm:frobenius"
 }
 
-/** Where maps come from: the page itself, a server, a notebook's kernel. Rows are queries. */
+/** A source of maps: the page, a server, or the kernel of a notebook. Rows are queries. */
 export interface MapSource {
   map(text: Text, head: string): Promise<Float32Array>;
-  has?(text: Text, head: string): boolean; // without it, all heads are there
+  has?(text: Text, head: string): boolean; // without it, all heads are available
   influence?(text: Text, measure: string): Promise<PackedInfluence>;
 }

@@ -1,11 +1,11 @@
-/** A notebook's widget, as anywidget asks for it: drawn from the model's `data`, maps fetched from the kernel one by one. */
+/** A notebook widget for anywidget, drawn from the model's `data`. Maps are fetched from the kernel one by one. */
 import { render as paint } from "preact";
 import { fromUint16, unpack } from "./data/maps";
 import { draw, mountRun } from "./main";
 import { TextView } from "./text/text-view";
 import type { MapSource, PackedInfluence, Run, Text, TextData } from "./types";
 
-/** What anywidget gives: the parts of it that are used. */
+/** The parts of anywidget's model that are used. */
 export interface Model {
   get(name: string): unknown;
   set(name: string, value: unknown): void;
@@ -24,7 +24,7 @@ interface Reply {
 
 const PATIENCE = 60_000; // milliseconds; a kernel may be busy with another cell
 
-/** Maps that came with the data, and else from the kernel. Each view asks under its own name, so that none takes another's answer. */
+/** Maps from the data or else from the kernel. Each view has a unique name in its requests, so that it receives only its replies. */
 export class KernelMaps implements MapSource {
   private readonly name = `${Date.now()}-${Math.random()}`;
   private readonly waiting = new Map<string, (reply: Reply, buffer?: DataView) => void>();
@@ -74,7 +74,7 @@ export class KernelMaps implements MapSource {
   };
 }
 
-/** Light or dark, as the notebook is behind an element, whatever the system prefers; null where nothing is painted. */
+/** The theme of the background behind an element, whatever the system prefers; null if there is no background. */
 export function groundOf(element: Element): "light" | "dark" | null {
   for (let at: Element | null = element; at; at = at.parentElement) {
     const [r = 0, g = 0, b = 0, alpha = 1] = (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
@@ -83,7 +83,7 @@ export function groundOf(element: Element): "light" | "dark" | null {
   return null;
 }
 
-/** Keep a view's theme that of the page around it; gives what ends that. */
+/** Keep the theme of a view equal to that of the page. Returns a function that stops this. */
 function follow(page: Element, view: HTMLElement): () => void {
   const turn = (): void => {
     const ground = groundOf(page);
@@ -92,7 +92,7 @@ function follow(page: Element, view: HTMLElement): () => void {
   };
   const watch = new MutationObserver(turn);
   for (const element of [document.documentElement, document.body]) watch.observe(element, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-vscode-theme-kind", "theme", "data-theme"] });
-  const late = setTimeout(turn, 500); // style sheets of a new theme may come after its name
+  const late = setTimeout(turn, 500); // style sheets of a new theme may load after its name is set
   turn();
   return () => {
     clearTimeout(late);
@@ -100,7 +100,7 @@ function follow(page: Element, view: HTMLElement): () => void {
   };
 }
 
-/** Hide the pages that stand for a widget where none can be drawn; gives what shows them again. */
+/** Hide the fallback pages of a widget. Returns a function that shows them again. */
 function hideFallback(name: unknown): () => void {
   const pages = typeof name === "string" && name ? [...document.querySelectorAll<HTMLElement>(`[data-fallback="${CSS.escape(name)}"]`)] : [];
   for (const page of pages) page.hidden = true;
@@ -109,7 +109,7 @@ function hideFallback(name: unknown): () => void {
   };
 }
 
-/** Draw a model's data into an element, shut off from the page's styles and ids. Gives what takes it away again. */
+/** Draw a model's data into an element, isolated from the styles and ids of the page. Returns a function that removes it. */
 export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const data = model.get("data") as { text?: TextData; run?: Run };
   const host = el.appendChild(document.createElement("div"));

@@ -177,7 +177,7 @@ def test_the_accuracy_of_a_classifier_equals_a_plain_loop(tmp_path: Path) -> Non
     values = np.array(found["importance"]["importance"]).reshape(3, 4)
     np.testing.assert_allclose((values**2).sum(1), 1)
     assert sorted(found["importance"]["rank"]) == [*range(1, 13)]
-    assert set(found["importance_foretells"]["method"]) == {"pearson", "spearman"}
+    assert set(found["importance_correlation"]["method"]) == {"pearson", "spearman"}
 
 
 def predicted_and_true_tags(model: Model, text: Encoded, heads: list[HeadId]) -> tuple[list[str], list[str]]:

@@ -137,8 +137,8 @@ def test_a_server_that_others_can_reach_prints_a_warning(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
     messages: list[str] = []
-    server.serve([folder], host="0.0.0.0", port=0, say=messages.append)
+    server.serve([folder], host="0.0.0.0", port=0, notify=messages.append)
     assert messages[0].startswith("warning: anyone who can reach 0.0.0.0 ")
     messages.clear()
-    server.serve([folder], port=0, say=messages.append)
+    server.serve([folder], port=0, notify=messages.append)
     assert len(messages) == 1

@@ -19,7 +19,7 @@ from kills import RUN
 from trials import Tally, contents, different, half_written
 
 import headscope as hs
-from headscope.cli.printing.progress import ORDERLY, Ended, exit_code, orderly
+from headscope.cli.printing.progress import ORDERLY, Ended, exit_code, signals_as_exceptions
 from headscope.errors import ModelError, RunError
 from headscope.models.model import Model
 from headscope.models.saving import require_room, written_whole
@@ -201,11 +201,11 @@ def handlers() -> Iterator[None]:
 @pytest.mark.parametrize("number", ORDERLY)
 def test_a_signal_raises_an_exception_and_restores_the_default_handlers(number: signal.Signals, handlers: None) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with pytest.raises(Ended) as caught, orderly():
+    with pytest.raises(Ended) as caught, signals_as_exceptions():
         send_signal_and_wait(number)
     assert exit_code(caught.value) == 128 + number
     assert [signal.getsignal(each) for each in ORDERLY] == [signal.SIG_DFL] * 4, "a second signal ends the process"
-    with pytest.raises(SystemExit) as ended, orderly():
+    with pytest.raises(SystemExit) as ended, signals_as_exceptions():
         exit_as_typer_does(number)
     assert ended.value.code == 128 + number
 
@@ -213,7 +213,7 @@ def test_a_signal_raises_an_exception_and_restores_the_default_handlers(number: 
 def test_handlers_are_restored_if_no_signal_arrives(handlers: None) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     before = [signal.getsignal(number) for number in ORDERLY]
-    with orderly():
+    with signals_as_exceptions():
         assert signal.default_int_handler not in [signal.getsignal(number) for number in ORDERLY]
     assert [signal.getsignal(number) for number in ORDERLY] == before
 
@@ -225,7 +225,7 @@ def test_a_second_signal_ends_the_process_silently(number: signal.Signals) -> No
 import resource, signal, sys
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 signal.signal({int(number)}, signal.SIG_DFL)
-from headscope.cli.printing.progress import exit_code, orderly
+from headscope.cli.printing.progress import exit_code, signals_as_exceptions
 
 class Late:
     def __del__(self):
@@ -234,7 +234,7 @@ class Late:
 
 late = Late()
 try:
-    with orderly():
+    with signals_as_exceptions():
         signal.raise_signal({int(number)})
 except KeyboardInterrupt as error:
     print("first", exit_code(error), flush=True)
@@ -269,7 +269,7 @@ if __name__ == "__main__":
 def test_an_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with orderly():
+        with signals_as_exceptions():
             os.kill(os.getpid(), signal.SIGHUP)
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

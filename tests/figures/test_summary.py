@@ -123,9 +123,9 @@ def test_the_page_of_a_decoder_on_repeated_sequences_reports_induction(mini_deco
 def test_special_tokens_are_named_as_in_the_model_or_by_default_without_a_gallery(mini: Model, mini_decoder: Model, gallery: int) -> None:
     settings: dict[str, Any] = {"limit": 3, "replicates": 0, "gallery": gallery}
     encoder = hs.run(mini, "sampler", ["tokens"], **settings).results.special_tokens
-    assert (encoder.names, encoder.labels, encoder.resting) == (["[CLS]", "[SEP]"], ["[CLS]", "[SEP]"], "[SEP]")
+    assert (encoder.names, encoder.labels, encoder.idle) == (["[CLS]", "[SEP]"], ["[CLS]", "[SEP]"], "[SEP]")
     decoder = hs.run(mini_decoder, "sampler", ["tokens"], **settings).results.special_tokens
-    assert (decoder.names, decoder.labels, decoder.resting) == (["the first token"], ["first token"], "the first token")
+    assert (decoder.names, decoder.labels, decoder.idle) == (["the first token"], ["first token"], "the first token")
     summary_text = "the opening token, [CLS], and the [CLS] row"
     assert encoder.spelled(summary_text) == summary_text
     assert decoder.spelled(summary_text) == f"the first token,{' <|endoftext|>,' if gallery else ''} and the first token row"

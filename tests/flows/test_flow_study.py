@@ -159,7 +159,7 @@ def test_train_mode_of_a_model_without_dropout_is_noted() -> None:
 def test_columns_are_recovered_from_merged_states() -> None:
     first, second = StateColumns(), StateColumns()
     for kept, words in ((first, ["naïve", ""]), (second, ["日本"])):
-        kept.say("word", words)
+        kept.add_words("word", words)
         kept.add("values/A", np.arange(2.0 * len(words)).reshape(-1, 2))
     again = StateColumns(first.state.merge(second.state))
     assert again.words("word") == ["naïve", "", "日本"]

@@ -210,8 +210,8 @@ def test_spanning_trees_do_not_cross_sentences() -> None:
     assert spanning(np.array([[0, 2.0], [1.0, 0]]), [0, 0], transpose=True) == [1, -1]
 
 
-# The golden numbers for chains, computed by a separate script, and the numbers of the data in this test, by chain and variant, or by chain,
-# class of arcs and direction.
+# The golden numbers for chains, computed by a separate script, and the numbers of the data in this test, by chain and
+# variant, or by chain, class of arcs and direction.
 CORRELATIONS = {
     ("next word", "undirected"): (0.356, 0.359),
     ("next word", "undirected with diagonal"): (0.509, 0.507),

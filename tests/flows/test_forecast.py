@@ -103,7 +103,7 @@ def test_progress_within_a_text_is_reported_after_every_layer(mini: Model) -> No
     spec = REGISTRY["flow"].make({"measures": ["A", "G", "G*"], "probes": 2})
     text = encoded(sentence("NOUN " * 4, [0, 1, 1, 1]))
     reports: list[tuple[str, float]] = []
-    reported = text_flow(mini, text, spec, tell=lambda measure, share: reports.append((measure, share)))
+    reported = text_flow(mini, text, spec, progress=lambda measure, share: reports.append((measure, share)))
     shares = [(layer + 1) / 12 for layer in range(12)]
     assert reports == [(measure, share) for share in shares for measure in ("G", "G*")]
     for name, values in text_flow(mini, text, spec).values.items():

@@ -46,7 +46,7 @@ class ToyWork(Work):
     def do(self, job: list[Encoded]) -> States:
         kept = StateColumns()
         chosen = [text for text in job if len(text.words) >= self.spec.least and not self._without & {word.form for word in text.words}]
-        kept.say("document", [text.document for text in chosen])
+        kept.add_words("document", [text.document for text in chosen])
         kept.add("tokens", [len(text) for text in chosen])
         return {"toy": kept.state}
 

@@ -27,7 +27,7 @@ class WorkersHere(WorkerPool):
     def threads(self) -> int:
         return 1
 
-    def hire(self, start: WorkerSetup) -> Hashable:
+    def start_worker(self, start: WorkerSetup) -> Hashable:
         self._workers.append(Worker())
         number = len(self._workers) - 1
         self._answers.append(Event(number, *self._workers[number].begin(pickle.loads(pickle.dumps(start)))))
@@ -42,7 +42,7 @@ class WorkersHere(WorkerPool):
         found, self._answers = list(self._answers), deque()
         return found
 
-    def dismiss(self, worker: Hashable) -> None:
+    def stop_worker(self, worker: Hashable) -> None:
         raise AssertionError("a worker of this process cannot die")
 
     def __enter__(self) -> Self:

@@ -1,5 +1,5 @@
-"""Heads as parsers on cases worked out by hand: planted heads, each rule of docs/relations.md, and the cross-fitted choice
-of the best head.
+"""Heads as parsers on cases worked out by hand: planted heads, each rule of docs/relations.md, and the cross-fitted
+choice of the best head.
 """
 
 from __future__ import annotations

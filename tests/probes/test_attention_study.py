@@ -235,8 +235,8 @@ def test_a_corpus_of_one_document_is_split_by_sentences(bert: Model) -> None:
 
 def answers() -> StateColumns:
     kept = StateColumns()
-    kept.say("document", [name for name in "abcdef" for _ in range(10)])
-    kept.say("relation", ["det"] * 25 + ["punct"] * 5 + ["obj"] * 30)
+    kept.add_words("document", [name for name in "abcdef" for _ in range(10)])
+    kept.add_words("relation", ["det"] * 25 + ["punct"] * 5 + ["obj"] * 30)
     kept.add("right/attention", np.array([[1, 1]] * 20 + [[0, 1]] * 10 + [[1, 0]] * 30))
     kept.add("right/right-branching", np.array([[1]] * 25 + [[0]] * 35))
     kept.add("epochs/attention", [4, 3])

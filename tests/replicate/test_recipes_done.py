@@ -62,7 +62,7 @@ table = "relations_best"
 rows = { label = "all" }
 column = "value"
 interval = ["low", "high"]
-surely = ["lift_low", "lift_high"]
+difference_interval = ["lift_low", "lift_high"]
 baseline = "baseline"
 scale = 100
 """
@@ -256,7 +256,7 @@ def test_corpora_are_assigned_to_roles_and_folders_are_named(tmp_path: Path, mon
         (("published = 30.0", 'published = "many"'), r"two\.toml: claims\.all\.published = 'many'"),
         (("more_than = 0.5", "n = 'n'"), r"more_than goes with take"),
         (('id = "all"', 'id = "all"\nsame_as = "nxet"'), r"claim all: same_as = 'nxet' is not a claim"),
-        (('surely = ["lift_low", "lift_high"]\n', ""), r"all: a sign beside a baseline needs surely"),
+        (('difference_interval = ["lift_low", "lift_high"]\n', ""), r"all: a sign beside a baseline needs difference_interval"),
         (('name = "Two steps"', "name = "), r"two\.toml is not a TOML file"),
         (
             ("replicates = 10, max_length = 64 }\nbrief", "replicats = 10 }\nbrief"),

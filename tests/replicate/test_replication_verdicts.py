@@ -85,7 +85,7 @@ def test_every_kind_of_claim_gets_its_verdict(asked: Claim, verdict: str) -> Non
 
 def test_baselines_are_subtracted_and_cells_are_written() -> None:
     table = {"value": [0.5], "low": [0.4], "high": [0.6], "up": [-0.3], "down": [-0.1], "base": [0.7], "head": ["3-1"], "n": [10]}
-    where = {"surely": ("up", "down"), "baseline": "base", "named": "head", "scale": 100.0}
+    where = {"difference_interval": ("up", "down"), "baseline": "base", "named": "head", "scale": 100.0}
     asked = claim("sign", where, published=65.0, baseline=69.0, named="5-4", remark="Table", source="by eye")
     outcome = judge(asked, {"s": results_of(t=table)}, {})
     assert outcome.verdict == "same direction"
@@ -108,7 +108,7 @@ def ordered(*items: dict[str, Any]) -> Claim:
 def test_orders_are_judged_by_the_differences_of_pairs() -> None:
     seen = {"s": results_of(t=LAYERS)}
     good = judge(ordered(item("a", 1, 1), item("b", 2, 4)), seen, {})  # the difference is 4 ± 1.1
-    assert (good.verdict, good.told, good.why) == ("same order", "a 1 < b 5", "")
+    assert (good.verdict, good.detail, good.why) == ("same order", "a 1 < b 5", "")
     bad = judge(ordered(item("a", 1, 1), item("b", 5, 2), item("c", 3, 4)), seen, {})  # c minus b is 3 ± 1.1 times 1.22
     assert bad.verdict == "differs"
     assert bad.ours is not None
@@ -146,7 +146,7 @@ def test_intervals_of_differences_and_of_the_best_of_several_by_hand() -> None:
 def test_the_best_of_many_heads_needs_a_larger_effect_than_a_single_head() -> None:
     heads = {"label": ["det"] * 144 + ["obj"], "value": [0.5] * 145}
     table = {"label": ["det"], "value": [0.5], "low": [0.41], "high": [0.59], "up": [0.01], "down": [0.19], "base": [0.4], "n": [10]}
-    where: dict[str, Any] = {"surely": ("up", "down"), "baseline": "base"}
+    where: dict[str, Any] = {"difference_interval": ("up", "down"), "baseline": "base"}
     done = {"s": results_of(t=table, heads=heads)}
     assert judge(claim("sign", where, published=65.0, baseline=60.0), done, {}).verdict == "same direction"
     assert judge(claim("sign", {**where, "chosen_from": "heads"}, published=65.0, baseline=60.0), done, {}).verdict == "unclear"
@@ -155,7 +155,14 @@ def test_the_best_of_many_heads_needs_a_larger_effect_than_a_single_head() -> No
 def test_pooled_layers_are_not_counted_as_independent_observations() -> None:
     table = {"preset": ["reference", "recommended"], "t": [7.95, 1.91], "low": [0.1, 0.1], "high": [0.3, 0.3], "p": [1e-9, 0.07]}
     table |= {"n": [300, 25], "documents": [9, 9]}
-    where = {"column": "t", "rows": {"preset": "reference"}, "interval": None, "surely": ("low", "high"), "p": "p", "n_counts": "pairs"}
+    where = {
+        "column": "t",
+        "rows": {"preset": "reference"},
+        "interval": None,
+        "difference_interval": ("low", "high"),
+        "p": "p",
+        "n_counts": "pairs",
+    }
     done = {"s": results_of(t=table)}
     assert judge(claim("sign", where, published=23.38), done, {}).verdict == "same direction"  # as if the 300 pairs were independent
     asked = claim("sign", {**where, "test_rows": {"preset": "recommended"}}, published=23.38)
@@ -167,7 +174,7 @@ def test_pooled_layers_are_not_counted_as_independent_observations() -> None:
 
 def test_a_claim_about_one_document_is_not_tested() -> None:
     table = {"t": [3.1], "low": [None], "high": [None], "p": [0.03], "n": [3], "documents": [1]}
-    asked = claim("sign", {"column": "t", "interval": None, "surely": ("low", "high"), "p": "p"}, published=23.38)
+    asked = claim("sign", {"column": "t", "interval": None, "difference_interval": ("low", "high"), "p": "p"}, published=23.38)
     outcome = judge(asked, {"s": results_of(t=table)}, {})
     assert (outcome.verdict, outcome.why) == ("not tested", "there is no interval: 1 document: intervals and p values need 6 or more")
 

@@ -17,7 +17,7 @@ from headscope.encoding.texts import Encoder
 from headscope.gallery.texts import look
 from headscope.models.model import Model
 from headscope.results.gallery import Example
-from headscope.results.skills import surely
+from headscope.results.skills import is_significant
 from headscope.results.table import Table
 from helpers.galleries import CORPUS, DOCUMENTS, Map, gallery_of, load_small, weights
 
@@ -155,4 +155,4 @@ def test_each_point_has_the_first_label_of_its_head(gallery_run: hs.Run) -> None
 @pytest.mark.parametrize(("lift", "low", "sure"), [(0.2, 0.1, True), (0.2, -0.1, False), (0.2, np.nan, False), (0.0, 0.0, False)])
 def test_a_best_head_is_significant_only_if_its_lower_bound_is_above_zero(lift: float, low: float, sure: bool) -> None:
     best = Table.of({"label": ["all", "obj"], "heads": ["1-1", "1-2"], "lift": [lift] * 2, "lift_low": [low] * 2})
-    assert [surely(row) for row in best] == [sure] * 2
+    assert [is_significant(row) for row in best] == [sure] * 2

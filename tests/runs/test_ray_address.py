@@ -102,17 +102,17 @@ def test_a_lost_head_node_ends_the_run_before_ray_ends_the_process(monkeypatch: 
     killed: list[Any] = []
     pool._ray = SimpleNamespace(wait=lambda *_, **how: ([], []), kill=killed.append)
     with pytest.raises(RunError, match=message):
-        pool.hire(WorkerSetup.of(make_spec({}), None, 1, hs.load()))
+        pool.start_worker(WorkerSetup.of(make_spec({}), None, 1, hs.load()))
     pool._lost, pool._asked = False, -1e9
-    pool._hands[1] = cluster._Hand("actor", ["a shard"])
+    pool._hands[1] = cluster._WorkerProcess("actor", ["a shard"])
     with pytest.raises(RunError, match=message):
         pool.events()
-    pool.dismiss(1)
+    pool.stop_worker(1)
     assert killed == [], "there must be no call to Ray: it would wait for the head node"
     with socket.create_server(("127.0.0.1", 0)) as head:
         pool._head = f"127.0.0.1:{head.getsockname()[1]}"
         pool._lost, pool._asked = False, -1e9
-        pool._hands[2] = cluster._Hand("actor", ["a shard"])
+        pool._hands[2] = cluster._WorkerProcess("actor", ["a shard"])
         assert pool.events() == []
 
 

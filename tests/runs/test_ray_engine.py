@@ -108,13 +108,13 @@ def test_a_killed_worker_a_lost_node_and_a_bad_text_change_no_file(
     calls: list[float | None] = []
     killed: list[str] = []
     hired: list[Any] = []
-    hire = cluster.RayPool.hire
+    start_worker = cluster.RayPool.start_worker
 
     def recorded(pool: cluster.RayPool, start: worker.WorkerSetup) -> Any:
-        hired.append(hire(pool, start))
+        hired.append(start_worker(pool, start))
         return hired[-1]
 
-    monkeypatch.setattr(cluster.RayPool, "hire", recorded)
+    monkeypatch.setattr(cluster.RayPool, "start_worker", recorded)
 
     def interfere(share: float | None, texts: int, tokens: int) -> None:
         calls.append(share)

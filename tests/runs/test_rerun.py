@@ -72,7 +72,7 @@ def test_differences_of_a_rerun_are_listed(run: Path) -> None:
     manifest = {**results.manifest, "files": files | gallery, "identity": {**results.manifest["identity"], "versions": versions}}
     Folder(run).write_manifest({**manifest, "made": {**manifest["made"], "threads": [1, 3]}})
     messages: list[str] = []
-    found = hs.rerun(run, run.parent / "new", tell=messages.append)
+    found = hs.rerun(run, run.parent / "new", notify=messages.append)
     assert not found.identical
     assert not found.same.noise
     assert messages[0].startswith("torch was 1.0 and is ")

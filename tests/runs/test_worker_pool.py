@@ -49,7 +49,7 @@ class Scripted(WorkerPool):
     def threads(self) -> int:
         return 1
 
-    def hire(self, start: WorkerSetup) -> Hashable:
+    def start_worker(self, start: WorkerSetup) -> Hashable:
         self.hired += 1
         self.queues[self.hired] = deque()
         self._new_events.append(Event(self.hired, "died", "too young") if self.hired <= self._stillborn else Event(self.hired, "ready"))
@@ -72,7 +72,7 @@ class Scripted(WorkerPool):
                     found.append(Event(worker, "done", {"m": State({"number": np.array([number])}, {"number": "concat"})}))
         return found
 
-    def dismiss(self, worker: Hashable) -> None:
+    def stop_worker(self, worker: Hashable) -> None:
         del self.queues[worker]
 
     def __enter__(self) -> Self:
@@ -172,10 +172,10 @@ def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
     model = save_small(tmp_path / "small")
     settings: dict[str, Any] = {"shard_tokens": 60, "replicates": 5, "gallery": 0, "limit": 24}
     pids: list[Any] = []
-    hire = processes.ProcessPool.hire
+    start_worker = processes.ProcessPool.start_worker
 
     def recorded(pool: processes.ProcessPool, start: WorkerSetup) -> Hashable:
-        pid = hire(pool, start)
+        pid = start_worker(pool, start)
         pids.append(pid)
         return pid
 
@@ -184,7 +184,7 @@ def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.Monkey
             os.kill(pids[0], signal.SIGKILL)
             time.sleep(0.01)
 
-    monkeypatch.setattr(processes.ProcessPool, "hire", recorded)
+    monkeypatch.setattr(processes.ProcessPool, "start_worker", recorded)
     run = hs.run(model, "sampler", ["positions"], tmp_path / "run", engine="processes", workers=1, progress=kill, **settings)
     assert len(pids) == 2
     hs.run(model, "sampler", ["positions"], tmp_path / "local", **settings)

@@ -48,7 +48,7 @@ def test_a_class_has_no_effect_if_distance_explains_everything() -> None:
 def test_a_reason_is_given_if_there_is_no_fit() -> None:
     assert ols(np.ones((2, 2)), np.ones(2)).reason == "too few observations"
     twice = ols(np.ones((5, 2)), np.arange(5.0))
-    assert twice.reason == "terms that cannot be told apart"
+    assert twice.reason == "terms that cannot be distinguished"
     assert np.isnan(twice.t).all()
     with_gap = ols(np.stack([np.ones(6), np.arange(6.0)], 1), np.array([0, 1, 2, 3, 4.5, np.nan]))
     assert with_gap.df == 3

@@ -124,7 +124,7 @@ def test_studies_of_different_kinds_and_a_single_study_are_not_compared(probes: 
 
 def test_replicates_of_keyword_scores_match_values_worked_out_by_hand() -> None:
     kept = StateColumns()
-    kept.say("document", ["x", "y", "x"])
+    kept.add_words("document", ["x", "y", "x"])
     counts = np.array(
         [[[3, 1, 0], [1, 0, 0]], [[1, 0, 2], [0, 1, 1]], [[2, 2, 1], [1, 0, 2]]], dtype=float
     )  # [text, level, (found, wrong, missed)]

@@ -1,11 +1,11 @@
-/** Axes of plots: fine lines across, numbers beside them. */
+/** Axes of plots: grid lines and tick labels. */
 import type { ScaleLinear } from "d3-scale";
 import type { JSX } from "preact";
 
 type Scale = ScaleLinear<number, number>;
 const minus = (text: string): string => text.replace("-", "−");
 
-/** Numbers at the left, a line across at each, and the name of the axis upright beside them. */
+/** The left axis: tick labels, a grid line per tick, and a rotated title. */
 export function LeftAxis(props: { scale: Scale; x: number; width: number; label: string; count?: number }): JSX.Element {
   const { scale, x, width } = props;
   const [bottom, top] = scale.range() as [number, number];
@@ -23,7 +23,7 @@ export function LeftAxis(props: { scale: Scale; x: number; width: number; label:
   );
 }
 
-/** Layers below a plot: all of them where there is room, else every second, fifth, tenth. */
+/** The layer axis below a plot. If there is no room for all labels, it shows every 2nd, 5th, 10th, 20th or 50th layer. */
 export function LayerAxis(props: { layers: number[]; scale: Scale; y: number; label: boolean }): JSX.Element {
   const { layers, scale, y } = props;
   const [left, right] = scale.range() as [number, number];
@@ -42,7 +42,7 @@ export function LayerAxis(props: { layers: number[]; scale: Scale; y: number; la
   );
 }
 
-/** Numbers below a plot with lines up through it. */
+/** The bottom axis: tick labels, and vertical grid lines through the plot. */
 export function BottomAxis(props: { scale: Scale; top: number; y: number; label: string; count?: number }): JSX.Element {
   const { scale, y } = props;
   const [left, right] = scale.range() as [number, number];

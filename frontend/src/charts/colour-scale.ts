@@ -1,10 +1,10 @@
-/** Scales from numbers to colours. */
+/** Colour scales for numbers. */
 import { scaleLinear } from "d3-scale";
 import type { Maybe } from "../data/numbers";
 import { present } from "../data/numbers";
 import { diverging, LINE, sequential } from "./colour";
 
-/** A scale of colours: sequential from 0 (or what is below it), or diverging, the same on both sides of 0. */
+/** A colour scale from `low` to `high`: sequential, or diverging and symmetric around 0. */
 export interface Shade {
   low: number;
   high: number;
@@ -12,7 +12,7 @@ export interface Shade {
   colour: (value: number) => string;
 }
 
-/** The scale for some values; `centred` asks for the diverging one, which values on both sides of 0 get anyway. */
+/** The scale for some values: diverging if `centred` or if a value is negative, else sequential from 0. */
 export function shadeOf(values: readonly Maybe[], centred = false): Shade {
   const known = present(values);
   const least = known.reduce((a, b) => Math.min(a, b), 0), most = known.reduce((a, b) => Math.max(a, b), 0);
@@ -24,8 +24,8 @@ export function shadeOf(values: readonly Maybe[], centred = false): Shade {
   return { low: 0, high, ticks: scaleLinear([0, high], [0, 1]).ticks(4), colour: (v) => sequential(v / high) };
 }
 
-/** Weights as lines of thumbnails are drawn. */
+/** The scale of line thumbnails: the opacity of a line is its weight. */
 export const LINES: Shade = { low: 0, high: 1, ticks: [0, 0.5, 1], colour: (v) => `rgba(${LINE},${v})` };
 
-/** Weights as maps are coloured in small: by their square root, so that broad heads do not vanish. */
+/** The scale of map thumbnails. The colour follows the square root of the weight, which keeps broad attention visible. */
 export const WEIGHTS: Shade = { low: 0, high: 1, ticks: [0, 0.25, 0.5, 1], colour: (v) => sequential(Math.sqrt(v)) };

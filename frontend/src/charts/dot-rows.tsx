@@ -1,4 +1,4 @@
-/** Rows of values with their intervals: a name at the left, dots on a line, words at the right. */
+/** Rows of values with their intervals: a label on the left, dots on a line, text on the right. */
 import { scaleLinear } from "d3-scale";
 import type { JSX } from "preact";
 import { present } from "../data/numbers";
@@ -18,7 +18,7 @@ export interface Dot {
   symbol: number;
 }
 
-/** A piece of the words at the right; one with a `head` can be chosen. */
+/** A part of the text on the right. A part with a `head` is a link that selects the head. */
 export interface Word {
   text: string;
   head?: string;
@@ -26,26 +26,29 @@ export interface Word {
 
 export interface Row {
   label: string;
-  extra?: string; // faint, after the label
+  extra?: string; // in a faint colour after the label
   section?: string; // a heading above the row
-  domain?: [number, number]; // its own, written at its ends, in place of the common one
+  domain?: [number, number]; // the scale of this row, with labelled ends; by default the common scale
   dots: Dot[];
-  tick?: number | null; // a faint stroke
-  rug?: (number | null)[]; // where all heads are
+  tick?: number | null; // a short faint line at this value
+  rug?: (number | null)[]; // the values of all heads, as short faint lines
   words: Word[];
   note: string[];
 }
 
-const FONT = 11.5, SMALL = 10, WORDS = 11; // sizes of labels, of what is faint after them, of words
+const FONT = 11.5, SMALL = 10, WORDS = 11; // font sizes of labels, of the faint text after them, of words
 const tidy = (value: number): string => String(Number(value.toPrecision(2))).replace("-", "−");
 const wordsWidth = (words: readonly Word[]): number => words.reduce((sum, word) => sum + widthOf(word.text, WORDS), 0);
 const nameWidth = (row: Row): number => widthOf(row.label, FONT) + (row.extra ? 6 + widthOf(row.extra, SMALL) : 0);
 
-/** The rows as one drawing, with a legend above and the common axis below. If it is narrow, the dots get a separate line, and so do words without room. */
+/**
+ * The rows as one drawing, with a legend above and the common axis below. On a narrow screen the dots are on a separate
+ * line, and so are words that do not fit beside the label.
+ */
 export function DotRows(props: {
   rows: Row[];
   domain: [number, number];
-  axis: string | null; // null: no axis
+  axis: string | null; // null for no axis
   entries: Entry[];
   width: number;
   label: string;
@@ -57,10 +60,11 @@ export function DotRows(props: {
   const names = Math.min(width * 0.4, Math.max(...rows.map((row) => nameWidth(row) + 20), 60));
   const texts = Math.max(...rows.map((row) => wordsWidth(row.words) + 14), 40);
   const narrow = width < 540 || width - names - texts < 180;
-  const end = (side: 0 | 1): number => Math.max(0, ...rows.map((row) => (row.domain ? tidy(row.domain[side]).length * 5 + 8 : 0))); // room for the numbers at the ends of rows' own scales
+  // Room for the numbers at the ends of the rows' scales.
+  const end = (side: 0 | 1): number => Math.max(0, ...rows.map((row) => (row.domain ? tidy(row.domain[side]).length * 5 + 8 : 0)));
   const left = (narrow ? 12 : names) + end(0), right = narrow ? width - 14 - end(1) : Math.max(left + 120, width - texts - end(1));
   const top = entriesHeight(props.entries, width) + 6;
-  const below = (row: Row): boolean => narrow && nameWidth(row) + wordsWidth(row.words) + 16 > width; // words under the name
+  const below = (row: Row): boolean => narrow && nameWidth(row) + wordsWidth(row.words) + 16 > width; // words below the label
   let y = top;
   const places = rows.map((row) => {
     if (row.section) y += 22;
@@ -74,7 +78,7 @@ export function DotRows(props: {
   const choices = onSelect ? rows.flatMap((row, i) => row.words.flatMap(({ head }) => (head ? [{ head, row: i }] : []))) : [];
   const first = (row: number): number => choices.findIndex((choice) => choice.row === row);
   const rowOf = (at: number): number => (at < rows.length ? at : choices[at - rows.length]!.row);
-  // Up and down from row to row; right to the heads that a row names, left back to it.
+  // Up and down move between rows. Right moves to the heads named in a row, left moves back.
   const step = (at: number, across: number, down: number): number | undefined => {
     if (down) return rows[rowOf(at) + down] ? rowOf(at) + down : undefined;
     const next = at < rows.length ? (across > 0 ? first(at) : -1) : at - rows.length + across;
@@ -118,7 +122,7 @@ export function DotRows(props: {
   );
 }
 
-/** Words that take at most `room` pixels: the last one is cut short if they do not. */
+/** Words at most `room` pixels wide. If they are wider, the last word is shortened, unless it names a head. */
 function fitted(words: Word[], room: number): Word[] {
   const last = words.at(-1);
   if (!last || last.head || wordsWidth(words) <= room) return words;
@@ -149,7 +153,7 @@ function Line({ row, scale, y, own }: { row: Row; scale: (value: number) => numb
   );
 }
 
-/** The words beside a row. Heads among them can be chosen, and are numbered as marks from `at` on. */
+/** The words beside a row. Heads among them can be selected; as marks they are numbered from `at`. */
 function Words(props: { words: Word[]; x: number; y: number; end: boolean; at: number | null; current: number }): JSX.Element {
   let next = props.at;
   return (

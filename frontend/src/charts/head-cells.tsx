@@ -1,4 +1,4 @@
-/** Heads as cells of a board: one row per layer, or in the order of a ranking. */
+/** Heads as cells of a board: one row per layer, or in ranked order. */
 import type { JSX } from "preact";
 import type { Head } from "../data/heads";
 import { readableOn } from "./colour";
@@ -8,12 +8,12 @@ import { Marks } from "./plot";
 
 export interface Placed {
   head: Head;
-  at: number; // in the arrays over heads
+  at: number; // index in arrays over heads
   row: number;
   column: number;
 }
 
-/** Cells with their places, and the names of rows and columns (none in a ranking). */
+/** Cells with their positions, and the labels of rows and columns (none in a ranking). */
 export interface Board {
   cells: Placed[];
   rows: string[];
@@ -29,18 +29,18 @@ export interface Size {
 }
 
 export interface Look {
-  fill: string | null; // null where there is no value
+  fill: string | null; // null for no value
   text?: string;
   image?: string | undefined;
-  smooth?: boolean; // not to be shown pixel by pixel
-  name?: boolean; // write the head's name, too
+  smooth?: boolean; // interpolate the image instead of showing single pixels
+  name?: boolean; // whether to show the name of the head
   dim?: boolean;
   strong?: boolean;
 }
 
-const GAP = 5; // between groups of heads that share keys and values
+const GAP = 5; // pixels between groups of heads that share keys and values
 
-/** A layer a row. Heads that share keys and values stand together. */
+/** A board with one row per layer. Heads that share keys and values are adjacent. */
 export function byLayer(heads: readonly Omit<Placed, "row" | "column">[], size: Size): Board {
   const layers = [...new Set(heads.map(({ head }) => head.layer))].sort((a, b) => a - b);
   const columns = Math.max(0, ...heads.map(({ head }) => head.head));
@@ -55,7 +55,7 @@ export function byLayer(heads: readonly Omit<Placed, "row" | "column">[], size: 
   };
 }
 
-/** One after the other, `columns` a row. */
+/** A board with the heads in the given order, `columns` per row. */
 export function inOrder(heads: readonly Omit<Placed, "row" | "column">[], columns: number, size: Size): Board {
   return {
     cells: heads.map((cell, i) => ({ ...cell, row: Math.floor(i / columns), column: i % columns })),
@@ -67,7 +67,7 @@ export function inOrder(heads: readonly Omit<Placed, "row" | "column">[], column
   };
 }
 
-/** A board with names of layers and heads at its sides, which take 26 at the left and 18 at the top. */
+/** A board with the labels of layers and heads, which need 26 pixels on the left and 18 at the top. */
 export function Cells(props: {
   board: Board;
   size: Size;
@@ -129,7 +129,7 @@ export function Cells(props: {
   );
 }
 
-/** What is said over a board without values. */
+/** The message over a board without values. */
 function Missing({ text, y }: { text: string; y: number }): JSX.Element {
   return (
     <g pointer-events="none">
@@ -144,7 +144,7 @@ function Face({ look, size, name }: { look: Look; size: Size; name: string }): J
   const fill = look.fill ?? "var(--hs-soft)";
   const ink = look.fill && !look.dim ? readableOn(look.fill) : "var(--hs-faint)";
   const middle = height / 2 + 3.5, font = Math.min(11.5, width / 2.9);
-  const room = look.image !== undefined && look.name ? 13 : 0; // for the name below a picture
+  const room = look.image !== undefined && look.name ? 13 : 0; // room for the name below the image
   return (
     <>
       <rect class="hs-face" x={0.75} y={0.75} width={width - 1.5} height={height - 1.5} rx={2} fill={fill} opacity={look.dim ? 0.15 : 1} />

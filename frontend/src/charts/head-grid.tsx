@@ -1,4 +1,4 @@
-/** The grid of all heads: one board for each kind of attention, or one board in the order of a ranking. */
+/** The grid of all heads: one board per kind of attention, or one board in ranked order. */
 import type { JSX } from "preact";
 import type { Site } from "../types";
 import type { Shade } from "./colour-scale";
@@ -11,11 +11,11 @@ export type Item = Omit<Placed, "row" | "column">;
 
 const LEFT = 36, TOP = 46, SIDES = 36;
 
-/** What is drawn of the heads. */
+/** The heads and how to draw them. */
 export interface Drawn {
   sites: Site[];
   heads: Item[];
-  ranked: Item[] | null; // in place of the model's order
+  ranked: Item[] | null; // the heads in ranked order; null for the order of the model
   pictures: boolean;
   shade: Shade;
   legend: string;
@@ -25,7 +25,7 @@ export interface Drawn {
   onSelect: (head: string) => void;
 }
 
-/** As wide as there is room for, but with cells that can still be read. */
+/** The grid fills the width, but its cells keep a readable minimum size. */
 export function HeadGrid(props: Drawn & { width: number; point: Point }): JSX.Element {
   const { heads, ranked, width } = props;
   const size = cellSize(props.sites, width, props.pictures, ranked !== null);

@@ -1,26 +1,26 @@
-/** Words as labels: every one visible, none wider than its room. */
+/** Text labels: invisible characters are replaced by symbols, and long text is shortened to the room. */
 import { LIGHT } from "./colour";
 
-// What no one can see, and what no XML file may hold.
+// Blank text, control characters, and characters that XML does not allow.
 const BLANK = /^\s*$/;
 const CONTROL = /[\u0000-\u001f\u007f]/g;
 const BROKEN = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\ufffe\uffff]/g;
 
-/** A token with signs in place of what cannot be seen: blanks, control characters, halves of characters. With `blank` its first sign stands for one. */
+/** A token with symbols for blanks, control characters and lone surrogates. With `blank`, its first character stands for a blank. */
 export function visible({ text, blank }: { text: string; blank?: boolean }): string {
   const shown = (blank ? `␣${text.slice(1)}` : text).replace(CONTROL, (c) => (c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)))).replace(BROKEN, "\ufffd");
   return BLANK.test(shown) ? "␣".repeat(Math.max(1, shown.length)) : shown;
 }
 
-const segmenter = "Segmenter" in Intl ? new Intl.Segmenter() : null; // older Firefox has none
+const segmenter = "Segmenter" in Intl ? new Intl.Segmenter() : null; // missing in older versions of Firefox
 let pen: CanvasRenderingContext2D | null = null;
 const widths = new Map<string, number>();
 
-/** How many pixels wide a text is at a font size, in the views' font or another. */
+/** The width of a text in pixels at a font size, in the font of the views or in another font. */
 export function widthOf(text: string, size: number, font = LIGHT["--hs-sans"]!, weight = 400): number {
   pen ??= document.createElement("canvas").getContext("2d");
   const key = font === LIGHT["--hs-sans"] && weight === 400 ? text : `${weight} ${font}/${text}`;
-  let width = widths.get(key); // at 100 pixels
+  let width = widths.get(key); // at a font size of 100 pixels
   if (width === undefined) {
     if (pen) pen.font = `${weight} 100px ${font}`;
     width = pen ? pen.measureText(text).width : text.length * 60;
@@ -30,7 +30,7 @@ export function widthOf(text: string, size: number, font = LIGHT["--hs-sans"]!, 
   return (width * size) / 100;
 }
 
-/** A text that takes at most `room` pixels, with an ellipsis for what does not fit. */
+/** A text at most `room` pixels wide, shortened with an ellipsis if necessary. */
 export function fit(text: string, room: number, size: number): string {
   if (widthOf(text, size) <= room) return text;
   const letters = segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
@@ -43,7 +43,7 @@ export function fit(text: string, room: number, size: number): string {
   return `${letters.slice(0, low).join("")}…`;
 }
 
-/** A text in lines of at most `room` pixels, parted after blanks and the bars of signatures. */
+/** A text in lines at most `room` pixels wide, broken after blanks and after the `|` of signatures. */
 export function wrap(text: string, room: number, size: number, weight = 400): string[] {
   const lines: string[] = [""];
   for (const part of text.split(/(?<=[ |])/)) {

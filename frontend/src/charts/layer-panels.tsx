@@ -1,4 +1,4 @@
-/** Panels of lines by layer, drawn one below the other with one axis of layers. */
+/** Panels of lines by layer, one below the other, with the same layer axis. */
 import { scaleLinear } from "d3-scale";
 import { area, line } from "d3-shape";
 import type { JSX } from "preact";
@@ -34,14 +34,15 @@ export interface PanelData {
 
 const LEFT = 58, RIGHT = 10, HEIGHT = 190, TITLE = 12.5;
 
-/** All panels as one drawing, no wider than is good to read. */
+/** All panels as one drawing, at most 760 pixels wide. */
 export function Panels(props: { panels: PanelData[]; width: number; point: Point; onSelect?: ((head: string) => void) | undefined }): JSX.Element {
   const width = Math.max(300, Math.min(props.width, 760));
   const layers = [...new Set(props.panels.flatMap((panel) => panel.lines.flatMap((l) => [...l.layer, ...l.heads.map(({ layer }) => layer)])))].sort((a, b) => a - b);
   const x = scaleLinear([(layers[0] ?? 1) - 0.5, (layers.at(-1) ?? 1) + 0.5], [LEFT, width - RIGHT]);
   let y = 0;
   const placed = props.panels.map((panel) => {
-    const entries = entriesOf(panel), start = widthOf(panel.title, TITLE, undefined, 600) > width - LEFT - 4 ? 2 : LEFT; // a long title begins at the edge
+    // A title wider than the panel starts at the left edge of the drawing.
+    const entries = entriesOf(panel), start = widthOf(panel.title, TITLE, undefined, 600) > width - LEFT - 4 ? 2 : LEFT;
     const title = wrap(panel.title, width - start - 4, TITLE, 600), below = y + 14 + (title.length - 1) * 16;
     const top = below + 8 + entriesHeight(entries, width - LEFT) + 6;
     const place = { panel, entries, title, start, y: y + 14, below, top };
@@ -73,7 +74,10 @@ function domain(panel: PanelData): [number, number] {
   return low === high ? [0, 1] : [low < 0 ? low * 1.05 : 0, high * 1.05];
 }
 
-/** One panel. Arrow keys walk over its marks: along the layer means of a line, and up and down over all marks of a layer. Heads can be chosen. */
+/**
+ * One panel. Left and right keys move along the layer means of a line; up and down keys move through all marks of a
+ * layer. Heads can be selected.
+ */
 function Panel(props: { panel: PanelData; layers: number[]; x: ReturnType<typeof scaleLinear<number, number>>; top: number; width: number; last: boolean; point: Point; onSelect?: ((head: string) => void) | undefined }): JSX.Element {
   const { panel, layers, x, top, onSelect } = props;
   const scale = scaleLinear(domain(panel), [top + HEIGHT, top + 2]);

@@ -1,4 +1,4 @@
-/** Legends, drawn inside the SVG so that they are saved with it. */
+/** Legends. They are part of the SVG, so they are saved with it. */
 import type { JSX } from "preact";
 import type { Shade } from "./colour-scale";
 import { widthOf } from "./labels";
@@ -6,7 +6,10 @@ import { outline } from "./symbols";
 
 const STEPS = 40;
 
-/** Every tick, or every second or third, so that no two numbers touch; 0 is among them. `wide` is the width of a tick's number on its own scale. */
+/**
+ * Every tick, or every second, third and so on, so that the labels do not overlap. A tick at 0 is kept.
+ * `wide` returns the width of a tick's label in units of the scale.
+ */
 function thinned(ticks: number[], wide: (tick: number) => number): number[] {
   const origin = Math.max(0, ticks.indexOf(0));
   const apart = (kept: number[]): boolean => kept.every((tick, i) => i === 0 || tick - kept[i - 1]! > 0.65 * (wide(tick) + wide(kept[i - 1]!)));
@@ -14,7 +17,7 @@ function thinned(ticks: number[], wide: (tick: number) => number): number[] {
   return every(ticks.findIndex((_, i) => apart(every(i + 1))) + 1 || 1);
 }
 
-/** A bar of colours with numbers below, 34 high. `title` stands at its right. */
+/** A colour bar, 34 pixels high, with numbers below and `title` on the right. */
 export function ColourBar(props: { shade: Shade; title: string; x: number; y: number; width: number; ticks?: number[]; format?: (value: number) => string }): JSX.Element {
   const { shade, x, y, width } = props;
   const span = shade.high - shade.low;
@@ -41,14 +44,14 @@ export function ColourBar(props: { shade: Shade; title: string; x: number; y: nu
 export interface Entry {
   label: string;
   colour: string;
-  symbol?: number; // a mark
-  line?: "solid" | "dashed"; // a line instead, or through the mark
-  tick?: boolean; // a short upright line
+  symbol?: number; // number of the mark
+  line?: "solid" | "dashed"; // a line instead of the mark or through it
+  tick?: boolean; // a short vertical line
 }
 
 const wide = (entry: Entry): number => 30 + entry.label.length * 6.2;
 
-/** Entries side by side, going on in a new line where the room ends; each line is 16 high. */
+/** The positions of entries side by side, wrapped at `width`. Each line is 16 pixels high. */
 export function layEntries(entries: readonly Entry[], width: number): { entry: Entry; x: number; line: number }[] {
   let x = 0, line = 0;
   return entries.map((entry) => {
@@ -59,10 +62,10 @@ export function layEntries(entries: readonly Entry[], width: number): { entry: E
   });
 }
 
-/** How high `EntryList` will be. */
+/** The height of `EntryList`. */
 export const entriesHeight = (entries: readonly Entry[], width: number): number => ((layEntries(entries, width).at(-1)?.line ?? -1) + 1) * 16;
 
-/** Marks and lines with what they stand for. */
+/** Marks and lines with their labels. */
 export function EntryList(props: { entries: readonly Entry[]; x: number; y: number; width: number }): JSX.Element {
   return (
     <g>

@@ -1,8 +1,8 @@
-/** The container of a drawing, with a tooltip for the part that is pointed at or in focus. */
+/** The container of a drawing, with a tooltip for the hovered or focused part. */
 import type { ComponentChildren, JSX, TargetedKeyboardEvent } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-/** What to say of an element: a heading, and lines below it. */
+/** The tooltip of an element: a heading and lines below it. */
 export interface Note {
   element: Element;
   lines: string[];
@@ -10,7 +10,7 @@ export interface Note {
 
 export type Point = (note: Note | null) => void;
 
-/** A drawing as wide as its container, which scrolls sideways where it cannot be that narrow. Pointing at parts does not draw it again. */
+/** A drawing as wide as its container. A wider drawing scrolls horizontally. Hovering over a part does not redraw it. */
 export function Plot(props: { label: string; children: (width: number, point: Point) => JSX.Element }): JSX.Element {
   const room = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(720);
@@ -59,14 +59,14 @@ function Tip({ note }: { note: Note }): JSX.Element {
 
 const WAYS = new Map<string, [right: number, down: number]>([["ArrowLeft", [-1, 0]], ["ArrowRight", [1, 0]], ["ArrowUp", [0, -1]], ["ArrowDown", [0, 1]]]);
 
-/** Marks (elements with `data-at`) that can be pointed at, walked over with the arrow keys, and chosen. One of them is in the tab order. */
+/** Marks (elements with `data-at`) with tooltips, arrow-key navigation and selection. One mark is in the tab order. */
 export function Marks(props: {
-  first: number; // in the tab order until another one had the focus
+  first: number; // the mark in the tab order until another mark gets the focus
   has: (at: number) => boolean;
   note: (at: number) => string[];
   step: (at: number, right: number, down: number) => number | undefined;
   point: Point;
-  onSelect?: ((at: number, key: boolean) => void) | undefined; // `key`: with the keyboard
+  onSelect?: ((at: number, key: boolean) => void) | undefined; // `key`: selected with the keyboard
   children: (current: number) => ComponentChildren;
 }): JSX.Element {
   const [walked, setWalked] = useState<number | null>(null);

@@ -2,7 +2,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import { LINE, sequentialRgb } from "./colour";
 
-const MOST = 64; // pixels a side
+const MOST = 64; // largest width and height in pixels
 
 function canvasOf(width: number, height: number): { canvas: HTMLCanvasElement; context: CanvasRenderingContext2D } {
   const canvas = document.createElement("canvas");
@@ -11,7 +11,7 @@ function canvasOf(width: number, height: number): { canvas: HTMLCanvasElement; c
   return { canvas, context: canvas.getContext("2d")! };
 }
 
-/** A map as a PNG, a pixel a weight, coloured by its square root. Of a longer text each pixel shows the largest weight of its block. */
+/** A map as a PNG, one pixel per weight, coloured by the square root. For a long text each pixel shows the largest weight of a block. */
 export function thumbnail(weights: Float32Array, rows: number, columns: number): string {
   const block = Math.max(1, Math.ceil(Math.max(rows, columns) / MOST));
   const height = Math.ceil(rows / block), width = Math.ceil(columns / block);
@@ -29,9 +29,9 @@ export function thumbnail(weights: Float32Array, rows: number, columns: number):
   return canvas.toDataURL("image/png");
 }
 
-/** A map as a PNG of lines from what attends, on the left, to what is attended to, on the right. */
+/** A map as a PNG of lines from attending positions (left) to attended positions (right). */
 export function lineThumbnail(weights: Float32Array, rows: number, columns: number): string {
-  const side = 2 * MOST, least = Math.max(rows, columns) > 40 ? 0.1 : 0.02; // fainter lines cannot be seen
+  const side = 2 * MOST, least = Math.max(rows, columns) > 40 ? 0.1 : 0.02; // fainter lines are invisible
   const { canvas, context } = canvasOf(side, side);
   const place = (at: number, of: number): number => ((at + 0.5) / of) * side;
   context.strokeStyle = `rgb(${LINE})`;
@@ -50,7 +50,7 @@ export function lineThumbnail(weights: Float32Array, rows: number, columns: numb
   return canvas.toDataURL("image/png");
 }
 
-/** A picture of each map, drawn once for each way of drawing. */
+/** The pictures of maps by head. Each map is drawn once per `draw` function. */
 export function usePictures(weights: ReadonlyMap<string, Float32Array>, draw: (weights: Float32Array, head: string) => string): ReadonlyMap<string, string> {
   const drawn = useRef<{ draw: typeof draw; of: Map<Float32Array, string> }>({ draw, of: new Map() });
   return useMemo(() => {

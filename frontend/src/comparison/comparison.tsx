@@ -6,7 +6,7 @@ import { hasIntervals } from "./captions";
 import { CompareHeads } from "./head-differences";
 import { CompareLayers } from "./layer-differences";
 
-/** What differs between two runs: head by head where the models have the same heads, layer by layer, and in their best heads. */
+/** The differences between two runs: by head if the models have the same heads, by layer, and between best heads. */
 export function Compare({ data }: { data: Comparison }): JSX.Element {
   const { a, b } = data;
   return (

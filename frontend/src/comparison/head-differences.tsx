@@ -1,4 +1,4 @@
-/** Two runs head by head: a grid each, a grid of their differences, and the largest of these. */
+/** Two runs by head: a grid per run, a grid of their differences, and a table of the largest differences. */
 import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 import type { Shade } from "../charts/colour-scale";
@@ -21,7 +21,7 @@ import { captionOf, signatures } from "./captions";
 type Pair = Comparison["quantities"][number];
 const LISTED = 10;
 
-/** The grids of one quantity, chosen from those that both runs have. */
+/** The grids of one quantity. The reader selects it from the quantities that both runs have. */
 export function CompareHeads({ data, sites }: { data: Comparison; sites: Site[] }): JSX.Element | null {
   const heads = useMemo(() => allHeads(sites), [sites]);
   const [key, setKey] = useState(() => first(data.quantities));
@@ -48,7 +48,7 @@ export function CompareHeads({ data, sites }: { data: Comparison; sites: Site[] 
   );
 }
 
-/** The two runs in one scale of colours and their difference in another, side by side where there is room. */
+/** The two runs on one colour scale and their difference on another, side by side if there is room. */
 function Three({ pair, heads, names, width, point }: { pair: Pair; heads: Head[]; names: [string, string]; width: number; point: Point }): JSX.Element {
   const kinds = [...new Set(heads.map(({ kind }) => kind))];
   const most = Math.max(...heads.map(({ head }) => head));

@@ -1,4 +1,4 @@
-/** Two runs layer by layer: both lines, and their difference with its interval. */
+/** Two runs by layer: both lines, and their difference with its interval. */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { SERIES } from "../charts/colour";
@@ -16,13 +16,13 @@ import { captionOf, signatures } from "./captions";
 type Pair = Comparison["layers"][number];
 const keyOf = (pair: Pair): string => `${pair.measure}/${pair.name}/${pair.kind}`;
 
-/** What to begin with: the quantity that the grids begin with, if layers have it. */
+/** The quantity shown initially: that of the grids if it has layer means, else the first one. */
 function begin({ layers, quantities }: Comparison): string {
   const found = layers.find((pair) => `${pair.measure}/${pair.name}` === first(quantities)) ?? layers[0];
   return found ? keyOf(found) : "";
 }
 
-/** The layer means of one quantity, chosen from those that both runs have. */
+/** The layer means of one quantity. The reader selects it from the quantities that both runs have. */
 export function CompareLayers({ data }: { data: Comparison }): JSX.Element | null {
   const [key, setKey] = useState(() => begin(data));
   const pair = data.layers.find((layers) => keyOf(layers) === key);

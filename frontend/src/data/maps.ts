@@ -1,9 +1,9 @@
-/** Arithmetic on one head's map: between words, without special tokens, and what to draw of it. */
+/** Operations on the map of one head: word maps, maps without special tokens, and the links to draw. */
 import type { MapSource, Packed, PackedInfluence, Side, Text } from "../types";
 import { WORD } from "../types";
 import { sidesOf } from "./heads";
 
-/** A map with what its rows and columns are. */
+/** A map with the positions of its rows and columns. */
 export interface Grid {
   weights: Float32Array; // row by row
   rows: Position[];
@@ -13,10 +13,10 @@ export interface Grid {
 export interface Position {
   text: string;
   special: boolean;
-  word: number; // -1 on special tokens
-  generated: number; // the step in which the model wrote it, from 1; 0 for what it did not write
-  original?: string; // the word, where the token stands for one that the vocabulary lacks
-  blank: boolean; // whether the first sign is the tokenizer's for a blank: "Ġcat", "▁cat"
+  word: number; // index of the word; -1 for special tokens
+  generated: number; // the generation step that wrote the token, from 1; 0 for tokens of the input
+  original?: string; // the word of the text, if the token is the unknown token
+  blank: boolean; // whether the first character is the tokenizer's symbol for a blank: "Ġcat", "▁cat"
 }
 
 export function unpack(packed: string): Float32Array {
@@ -32,18 +32,18 @@ export function fromUint16(values: Uint16Array): Float32Array {
   return weights;
 }
 
-/** Influence by one measure, a matrix for each layer. */
+/** Influence by one measure, one matrix per layer. */
 export function unpackInfluence({ scales, values }: PackedInfluence): Float32Array[] {
   const shares = unpack(values), size = shares.length / scales.length;
   return scales.map((scale, layer) => shares.slice(layer * size, (layer + 1) * size).map((share) => share * scale));
 }
 
-/** The mean of matrices of one size. */
+/** The mean of matrices of the same size. */
 export const meanOf = (matrices: readonly Float32Array[]): Float32Array => matrices[0]!.map((_, at) => matrices.reduce((sum, matrix) => sum + matrix[at]!, 0) / matrices.length);
 
-const NAMED = 3; // heads in a message
+const NAMED = 3; // most heads that an error message names
 
-/** Maps, and measures of influence, that came with the page. */
+/** Maps and measures of influence that are embedded in the page. */
 export class Embedded implements MapSource {
   constructor(private readonly maps: (text: Text) => Packed | undefined, private readonly held: Record<string, PackedInfluence> = {}) {}
 
@@ -72,12 +72,12 @@ const UNKNOWN = /^(\[UNK\]|<unk>|<UNK>)$/;
 
 const tokens = (side: Side): Position[] =>
   side.tokens.map((text, i) => {
-    const word = side.words[i] ?? -1, own = side.forms[word]?.startsWith(text[0] ?? ""); // Maltese has words with Ġ
+    const word = side.words[i] ?? -1, own = side.forms[word]?.startsWith(text[0] ?? ""); // Maltese has words that start with Ġ
     const original = UNKNOWN.test(text) && side.forms[word] !== text ? side.forms[word] : undefined;
     return { text, special: side.roles[i] !== WORD, word, generated: stepOf(side, i), blank: /^[Ġ▁]/.test(text) && !own, ...(original === undefined ? {} : { original }) };
   });
 
-/** For each token the number of its group: a word, or a special token by itself. */
+/** The group index of each token. The tokens of a word form one group; each special token is a separate group. */
 export function groups(side: Side): number[] {
   let count = -1;
   let last: number | null = null;
@@ -97,10 +97,10 @@ const grouped = (side: Side): Position[] => {
   });
 };
 
-/** How tokens attended to make a word: attention to them is summed (Clark et al. §4.1), sizes of influence are averaged (Westera). */
+/** How the columns of a word's tokens are combined: attention is summed (Clark et al. §4.1), influence is averaged (Westera). */
 export type Grouping = "sum" | "mean";
 
-/** A map between words: summed or averaged over the tokens of a column, averaged over those of a row. */
+/** A map between words. The columns of a word's tokens are summed or averaged; the rows are averaged. */
 export function wordMap(weights: Float32Array, queries: Side, keys: Side, grouping: Grouping = "sum"): Float32Array {
   const q = groups(queries), k = groups(keys);
   const height = (q.at(-1) ?? -1) + 1, width = (k.at(-1) ?? -1) + 1;
@@ -119,7 +119,7 @@ export interface Choice {
   specials: "show" | "hide" | "renormalise";
 }
 
-/** What the rows and columns of a head's map are, before the map is there. */
+/** The rows and columns of a head's map. They are known before the map has arrived. */
 export function positions(text: Text, head: string, choice: Choice): { rows: Position[]; columns: Position[] } {
   const { queries, keys } = sidesOf(text, head);
   const all = (side: Side): Position[] => (choice.level === "word" ? grouped(side) : tokens(side));
@@ -127,7 +127,7 @@ export function positions(text: Text, head: string, choice: Choice): { rows: Pos
   return { rows: shown(queries), columns: shown(keys) };
 }
 
-/** What to draw of a map. Without special tokens rows keep their weights, or are divided by what is left of them. */
+/** The part of a map to draw. Without special tokens, rows keep their weights or are renormalised to a sum of 1. */
 export function chosen(weights: Float32Array, text: Text, head: string, choice: Choice, grouping: Grouping = "sum"): Grid {
   const { queries, keys } = sidesOf(text, head);
   const byWord = choice.level === "word";
@@ -152,14 +152,14 @@ export function chosen(weights: Float32Array, text: Text, head: string, choice: 
   return { weights: left, rows: rows.map((i) => full.rows[i]!), columns: columns.map((i) => full.columns[i]!) };
 }
 
-/** A weight between two positions. */
+/** The weight between two positions. */
 export interface Link {
   row: number;
   column: number;
   weight: number;
 }
 
-/** The links worth drawing: at least `threshold`, and of each row only the `top` strongest (0: all). */
+/** The links to draw: weights of at least `threshold`, and only the `top` strongest of each row (0 for all). */
 export function links(grid: Grid, threshold: number, top: number): Link[] {
   const width = grid.columns.length;
   return grid.rows.flatMap((_, row) => {

@@ -5,10 +5,10 @@ export type Maybe = number | null | undefined;
 /** The values that are finite numbers. */
 export const present = (values: readonly Maybe[]): number[] => values.filter((v): v is number => v !== null && v !== undefined && Number.isFinite(v));
 
-/** A number as the tables print it: two decimals, or a dash. */
+/** A number as in the tables: two decimals, or a dash for a missing value. */
 export const show = (value: Maybe, digits = 2): string => (value === null || value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits));
 
-/** A number in few characters: `.62`, `−.08`, `2.4`, `31`. */
+/** A number in a short form: `.62`, `−.08`, `2.4`, `31`. */
 export function short(value: Maybe): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -18,19 +18,19 @@ export function short(value: Maybe): string {
 
 const largest = (values: readonly Maybe[]): number => present(values).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
-/** Decimals that tell values apart: two, or as many as the largest needs for two digits. */
+/** The number of decimals for some values: two, or as many as the largest value needs for two significant digits. */
 export function digitsOf(values: readonly Maybe[]): number {
   const most = largest(values);
   return most > 0 ? Math.min(9, Math.max(2, 1 - Math.floor(Math.log10(most)))) : 2;
 }
 
-/** The power of ten by which small values are multiplied where there is little room; 0 for others. */
+/** The power of ten by which small values are multiplied in small cells; 0 if the values are not small. */
 export function powerOf(values: readonly Maybe[]): number {
   const most = largest(values);
   return most > 0 && most < 0.05 ? Math.ceil(-Math.log10(most)) : 0;
 }
 
-/** How a legend says that values were multiplied: ` × 10³`. */
+/** The factor of multiplied values in a legend: ` × 10³`; "" for a power of 0. */
 export const timesPower = (power: number): string => (power ? ` × 10${[...String(power)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]).join("")}` : "");
 
 /** A value with its interval: `0.46 [0.45 0.47]`. */

@@ -1,7 +1,7 @@
-/** A text of the page as a plain string. */
+/** A text as a plain string. */
 import type { Side, Text } from "../types";
 
-/** A text in one line; special tokens between words, as those of a pair, are a bar. */
+/** A text in one line. Special tokens between words, as in a pair, become a slash. */
 export const plainText = (text: Text): string => [text.source, ...(text.target ? [text.target] : [])].map(inOneLine).join("  →  ");
 
 function inOneLine(side: Side): string {

@@ -1,29 +1,29 @@
-/** What is known of one head in one quantity. */
+/** The values and descriptions of one quantity. */
 import type { Quantity, Run } from "../types";
 import { inWords } from "./directions";
 import { digitsOf, present, show, signed, valueAndInterval } from "./numbers";
 
 export const keyOf = (quantity: { measure: string; name: string }): string => `${quantity.measure}/${quantity.name}`;
 
-/** The key of the quantity to begin with: the first that has a name and a description. */
+/** The key of the quantity shown initially: the first with a description that is not a fixed offset, else the first one. */
 export function first(quantities: readonly { measure: string; name: string; about: string }[]): string {
   const found = quantities.find(({ name, about }) => about && !name.startsWith("offset_")) ?? quantities[0];
   return found ? keyOf(found) : "";
 }
 
-/** A quantity's name with what it is: `previous: to the previous token`. */
+/** A quantity's name with its description: `previous: to the previous token`. */
 export function titled({ name, about }: { name: string; about: string }): string {
-  const label = name.replace(/ \(.*\)$/, ""); // which `about` need not repeat
+  const label = name.replace(/ \(.*\)$/, ""); // removed from the start of `about`
   return about ? `${inWords(name)}: ${about.startsWith(`${label}: `) ? about.slice(label.length + 2) : about}` : inWords(name);
 }
 
-/** A quantity without numbers: where a slice has too few cases. */
+/** A quantity with all values missing, for a slice with too few cases. */
 export function emptied(quantity: Quantity): Quantity {
   const nothing = quantity.value.map(() => null);
   return { ...quantity, value: nothing, low: nothing, high: nothing, baseline: nothing, documents: nothing, n: quantity.n.map(() => 0) };
 }
 
-/** What a select of quantities offers: those of a measure together. */
+/** The options of a select of quantities, grouped by measure. */
 export function grouped(quantities: readonly { measure: string; name: string }[]): { group: string; options: [string, string][] }[] {
   const measures = [...new Set(quantities.map(({ measure }) => measure))];
   return measures.map((group) => ({
@@ -32,19 +32,19 @@ export function grouped(quantities: readonly { measure: string; name: string }[]
   }));
 }
 
-/** How far a head is above its baseline. */
+/** The difference between a head's value and its baseline; null if either is missing. */
 export function lift(quantity: Quantity, at: number): number | null {
   const value = quantity.value[at] ?? null, baseline = quantity.baseline[at] ?? null;
   return value === null || baseline === null ? null : value - baseline;
 }
 
-/** Whether all of a head's interval is above its baseline. */
+/** Whether a head's whole interval is above its baseline. */
 export function clearlyAbove(quantity: Quantity, at: number): boolean {
   const low = quantity.low[at] ?? null, baseline = quantity.baseline[at] ?? null;
   return low !== null && baseline !== null && low > baseline;
 }
 
-/** A head's place when heads are sorted by value, the largest first, and how many there are; null without a value. */
+/** A head's rank by value (1 for the largest) and the number of heads with a value; null if the head has no value. */
 export function rank(quantity: Quantity, at: number): { place: number; of: number } | null {
   const value = quantity.value[at] ?? null;
   if (value === null) return null;
@@ -52,10 +52,10 @@ export function rank(quantity: Quantity, at: number): { place: number; of: numbe
   return { place: 1 + known.filter((other) => other > value).length, of: known.length };
 }
 
-/** What heads are measured against: "even", "best fixed offset". */
+/** The name of a quantity's baseline: "even", "best fixed offset". */
 export const ruleOf = (run: Run, quantity: Quantity): string => run.contests.find(({ measure }) => measure === quantity.measure)?.rule ?? quantity.baseline_name;
 
-/** Lines of a note: value with interval, baseline, n. */
+/** The lines of a tooltip: value with interval, baseline, n. */
 export function facts(run: Run, quantity: Quantity, at: number): string[] {
   const baseline = quantity.baseline[at] ?? null;
   const value = quantity.value[at] ?? null;
@@ -68,7 +68,7 @@ export function facts(run: Run, quantity: Quantity, at: number): string[] {
   ];
 }
 
-/** What a quantity counts, where that is known: "words", "texts". */
+/** The unit of a quantity's n: "words", "texts"; "" if it is unknown. */
 function unitOf(run: Run, { measure }: Quantity): string {
   const figure = run.curves.find(({ panels }) => panels.some((panel) => panel.measure === measure));
   return run.contests.find((contest) => contest.measure === measure)?.counted ?? /^[\d,]+ (\w+)$/.exec(figure?.n ?? "")?.[1] ?? "";
@@ -79,9 +79,9 @@ function sized(run: Run, quantity: Quantity, n: number, documents: number | null
   return `n = ${n.toLocaleString("en")}${unit && ` ${unit}`}${documents === null ? "" : `, ${documents.toLocaleString("en")} document${documents === 1 ? "" : "s"}`}`;
 }
 
-/** How much a quantity rests on: `n = 347 texts, 19 documents`, `n = 627 words`. */
+/** The sample size of a quantity: `n = 347 texts, 19 documents`, `n = 627 words`. */
 export const sampleSize = (run: Run, quantity: Quantity): string =>
   sized(run, quantity, Math.max(0, ...quantity.n), quantity.documents.every((n) => n === null) ? null : Math.max(...present(quantity.documents)));
 
-/** How a caption speaks of intervals, where there are any. */
+/** The phrase about intervals in a caption; "" if there are no intervals. */
 export const withIntervals = (low: readonly (number | null)[]): string => (present(low).length ? " with 95% intervals" : "");

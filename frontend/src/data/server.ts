@@ -1,4 +1,4 @@
-/** Texts and maps from the server that a page came from. */
+/** Texts and maps from the server of the page. */
 import type { Kind, MapSource, PackedInfluence, Text, TextData } from "../types";
 import { fromUint16 } from "./maps";
 
@@ -6,21 +6,21 @@ export interface Request {
   model: string;
   text: string;
   second?: string;
-  generate?: number; // tokens for the model to write after the text
+  generate?: number; // number of tokens that the model generates after the text
 }
 
-/** What a served run says of a head. */
+/** A head with a label in a served run. */
 export interface KnownHead {
   head: string;
   word: string; // "objects"
-  sentence: string; // with the numbers, without its subject
+  sentence: string; // with its numbers, without a subject
   run: string;
 }
 
-/** What a second text is: none, one that is compared with the first, or the other part of one input. */
+/** The role of the second text: none, compared with the first, or the second part of one input. */
 export type Mode = "one" | "compare" | "pair";
 
-/** A text to begin with. */
+/** An example text of a model. */
 export interface ExampleText {
   text: string;
   second: string | null;
@@ -30,36 +30,36 @@ export interface ExampleText {
   about: string;
 }
 
-/** A model as the page offers it. */
+/** The details of a model that the page offers. */
 export interface ModelDetails {
   name: string;
   kind: "encoder" | "decoder" | "encoder-decoder";
-  generate: number; // tokens at most; 0 where it continues no text
+  generate: number; // most tokens that the model can generate; 0 if it cannot generate
   known: KnownHead[];
   examples: ExampleText[];
 }
 
-/** The places of two words, or special tokens, of two texts that correspond. */
+/** The indices of two corresponding words (or special tokens) in two texts. */
 export type Pair = [first: number, second: number];
 
-/** How differently each head attends in two texts. */
+/** The differences in attention between two texts, per head. */
 export interface Differences {
-  words: number; // that correspond
+  words: number; // number of corresponding words
   changed: [first: string, second: string][];
   aligned: Partial<Record<Kind, { rows: Pair[]; columns: Pair[] }>>;
   heads: { head: string; difference: number; largest: number; words: [first: string, second: string] }[];
 }
 
-/** What the server answers: a text to look at, and what was left out of it. */
+/** The server's reply: the data of a text, and a note about what was left out. */
 export interface Answer extends TextData {
   id: string;
   note: string;
 }
 
-const KEPT = 64; // maps
+const KEPT = 64; // most maps in the cache
 const LITTLE = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
-/** What went wrong, in the server's words. */
+/** An error with the message of the server; status 0 if the server does not reply. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -83,19 +83,19 @@ async function asked(address: string, options: RequestInit): Promise<Response> {
   throw new Refused(answer.status, told.error ?? `the server answered ${answer.status}`, told.remedy ?? "");
 }
 
-/** Put a text through a model. */
+/** Send a text to the server, which runs a model on it. */
 export async function send(request: Request, signal?: AbortSignal): Promise<Answer> {
   const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request), ...(signal ? { signal } : {}) };
   return (await (await asked("/api/texts", options)).json()) as Answer;
 }
 
-/** What the server offers of a model. */
+/** Fetch the details of a model. */
 export const details = async (model: string): Promise<ModelDetails> => (await asked(`/api/models/${encodeURIComponent(model)}`, {})).json() as Promise<ModelDetails>;
 
-/** How differently each head attends in two texts that were sent. */
+/** Fetch the differences in attention between two texts that were sent, per head. */
 export const differences = async (first: string, second: string, signal: AbortSignal): Promise<Differences> => (await asked(`/api/texts/${first}/differences/${second}`, { signal })).json() as Promise<Differences>;
 
-/** Maps of a text that the server holds. One that it has forgotten is sent again, once. */
+/** The maps of a text, from the server. If the server no longer has the text, it is sent once more. */
 export class Served implements MapSource {
   private readonly kept = new Map<string, Promise<Float32Array>>();
   private readonly influences = new Map<string, Promise<PackedInfluence>>();
@@ -105,7 +105,7 @@ export class Served implements MapSource {
 
   map(text: Text, head: string): Promise<Float32Array> {
     const found = this.kept.get(head) ?? this.fetched(text, head);
-    this.kept.delete(head); // the last used is the last to go
+    this.kept.delete(head); // inserted again as the most recently used
     this.kept.set(head, found);
     found.catch(() => this.kept.delete(head));
     if (this.kept.size > KEPT) this.kept.delete(this.kept.keys().next().value!);
@@ -120,7 +120,7 @@ export class Served implements MapSource {
     return found;
   }
 
-  /** Let go of what is still under way. */
+  /** Abort the requests in progress. */
   close(): void {
     this.stop.abort();
   }
@@ -130,7 +130,7 @@ export class Served implements MapSource {
     return fromUint16(numbers(await answer.arrayBuffer()));
   }
 
-  /** What the server answers; a text that it has forgotten is sent again, once. */
+  /** The response to a request. If the server no longer has the text, it is sent once more. */
   private answered(address: string): Promise<Response> {
     const options = { signal: this.stop.signal };
     return asked(address, options).catch(async (error: unknown) => {

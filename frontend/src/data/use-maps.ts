@@ -1,10 +1,10 @@
-/** Hooks that fetch attention maps: those of chosen heads, or those of all heads. */
+/** Hooks that fetch attention maps of selected heads or of all heads. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { MapSource, Text } from "../types";
 
-type Arrived = Map<string, Float32Array | string>; // a map, or why there is none
+type Arrived = Map<string, Float32Array | string>; // a map, or an error message
 
-/** The maps of a text's heads that have arrived so far, by head; a string says why one did not. Maps of an earlier text are never among them. */
+/** The maps of a text that have arrived so far, by head; a string is an error message. Maps of an earlier text are not returned. */
 export function useMaps(source: MapSource, text: Text, heads: readonly string[]): Arrived {
   const [, redraw] = useState(0);
   const kept = useRef<{ source: MapSource; text: Text; arrived: Arrived; asked: Set<string> } | null>(null);
@@ -16,7 +16,7 @@ export function useMaps(source: MapSource, text: Text, heads: readonly string[])
       current.asked.add(head);
       const arrive = (result: Float32Array | string): void => {
         current.arrived.set(head, result);
-        if (typeof result === "string") current.asked.delete(head); // asked again when it is chosen again
+        if (typeof result === "string") current.asked.delete(head); // fetched again when the head is selected again
         if (kept.current === current) redraw((n) => n + 1);
       };
       source.map(text, head).then(arrive, (error: unknown) => arrive(String(error instanceof Error ? error.message : error)));
@@ -25,7 +25,7 @@ export function useMaps(source: MapSource, text: Text, heads: readonly string[])
   return current.arrived;
 }
 
-/** The maps of heads on one text, filled as they come; empty without a text. */
+/** The maps of heads on one text, filled as they arrive; empty without a text. */
 export interface Maps {
   weights: Map<string, Float32Array>;
   trouble: string;
@@ -33,7 +33,7 @@ export interface Maps {
 
 const NONE: Maps = { weights: new Map(), trouble: "" };
 
-/** Fetch the maps of all these heads on a text, or none where there is no text. */
+/** Fetch the maps of all these heads on a text. Without a text, fetch nothing. */
 export function useAllMaps(source: MapSource, text: Text | null, heads: readonly string[]): Maps {
   const [found, setFound] = useState<{ text: Text | null; maps: Maps }>({ text, maps: NONE });
   useEffect(() => {
@@ -59,5 +59,5 @@ export function useAllMaps(source: MapSource, text: Text | null, heads: readonly
       wanted = false;
     };
   }, [source, text, heads]);
-  return found.text === text ? found.maps : NONE; // not those of an earlier text
+  return found.text === text ? found.maps : NONE; // without maps of an earlier text
 }

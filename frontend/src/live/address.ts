@@ -1,17 +1,17 @@
-/** What the page of typed texts shows, as the part of its address after `#`: `#text=…&model=mini&head=8-4&view=heatmap`. */
+/** The state of the live page in its address, after `#`: `#text=…&model=mini&head=8-4&view=heatmap`. */
 import type { Mode } from "../data/server";
 import type { ViewName } from "../text/text-view";
 
-/** A text as asked for. */
+/** The input of the form. */
 export interface Asked {
   model: string;
   mode: Mode;
   text: string;
-  second: string; // "" without one
-  generate: number; // tokens that the model is to write; 0 for none
+  second: string; // "" for no second text
+  generate: number; // number of tokens to generate; 0 for none
 }
 
-/** What of a text is shown, as far as the address says it. */
+/** The parts of the view's state that the address contains. */
 export interface Chosen {
   heads?: string[];
   view?: ViewName;
@@ -25,11 +25,11 @@ const MODES = ["one", "compare", "pair"] as const;
 const VIEWS = ["lines", "heatmap", "influence"] as const;
 const LEVELS = ["token", "word"] as const;
 const SPECIALS = ["show", "hide", "renormalise"] as const;
-const LONGEST = 4000; // characters of texts that an address can hold
+const LONGEST = 4000; // most characters of the texts in an address
 
 const among = <T extends string>(values: readonly T[], value: string | null): T | undefined => values.find((known) => known === value);
 
-/** What an address asks for. `?text=&second=&model=`, by which programs link here, is read as well. */
+/** The state in an address. The form `?text=&second=&model=`, which programs use for links, is accepted too. */
 export function readAddress(place: { hash: string; search: string }): { asked: Asked; chosen: Chosen } {
   const query = new URLSearchParams(place.search), hash = new URLSearchParams(place.hash.replace(/^#/, ""));
   const value = (name: string): string | null => hash.get(name) ?? query.get(name);
@@ -44,7 +44,7 @@ export function readAddress(place: { hash: string; search: string }): { asked: A
   };
 }
 
-/** The address of what is shown; null where the texts are too long for one. */
+/** The address of a state; null if the texts are too long for an address. */
 export function writeAddress(asked: Asked, chosen: Chosen): string | null {
   if (asked.text.length + asked.second.length > LONGEST) return null;
   const influence = chosen.view === "influence";

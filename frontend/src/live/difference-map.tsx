@@ -1,4 +1,4 @@
-/** What one head attends to more in the first text than in the second, and what less, between words that correspond. */
+/** The difference in one head's attention between two texts, over the words that correspond. */
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import { readableOn } from "../charts/colour";
@@ -17,7 +17,7 @@ import { csvFile } from "../ui/save";
 import type { Compared } from "./two-texts";
 import { where } from "./words";
 
-const FONT = 12, LARGEST = 30, LEGEND = 40, LONG = 60; // positions beyond which cells are too small
+const FONT = 12, LARGEST = 30, LEGEND = 40, LONG = 60; // LONG: with more positions, the cells are too small
 const WORDS = { level: "word", specials: "show" } as const;
 
 interface Cell {
@@ -32,12 +32,12 @@ interface Matrix {
   cells: Cell[]; // row by row
 }
 
-/** The words of both texts at the places that correspond, with special tokens or without. */
+/** The pairs of corresponding positions, with or without special tokens. */
 function kept(pairs: readonly Pair[], first: readonly Position[], second: readonly Position[], specials: boolean): Pair[] {
   return pairs.filter(([a, b]) => first[a] && second[b] && (specials || !(first[a].special || second[b].special)));
 }
 
-/** The difference of a head's maps; null until both have arrived. */
+/** The difference between the maps of a head in two texts; null until both maps have arrived. */
 function useMatrix(compared: Compared, differences: Differences, head: string, specials: boolean): Matrix | null {
   const [first, second] = compared.data;
   const one = useMaps(compared.sources[0], first.text, [head]).get(head), two = useMaps(compared.sources[1], second.text, [head]).get(head);

@@ -1,4 +1,4 @@
-/** Texts to begin with: a click puts one into the box and looks at it. */
+/** Example texts. A click puts a text into the form and submits it. */
 import type { JSX } from "preact";
 import type { ExampleText } from "../data/server";
 

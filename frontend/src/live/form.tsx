@@ -1,4 +1,4 @@
-/** Where texts are typed: one text, two that are compared, or the two parts of one input. */
+/** The form for one text, two texts to compare, or the two parts of one input. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Mode, ModelDetails } from "../data/server";
@@ -9,14 +9,14 @@ type Kind = ModelDetails["kind"];
 
 const PAIRS: Record<Kind, string> = { encoder: "a pair in one input", decoder: "a pair in one input", "encoder-decoder": "source and target" };
 
-/** What each box is for. */
+/** The labels of the two text boxes. */
 function labels(mode: Mode, kind: Kind): [first: string, second: string] {
   if (mode === "compare") return ["first text", "second text, which differs in one or a few words"];
   if (mode === "one") return ["text", ""];
   return kind === "encoder-decoder" ? ["source: what the encoder reads", "target: what the decoder reads"] : ["first sentence of the pair", "second sentence of the pair"];
 }
 
-/** What happens with two texts, in a sentence. */
+/** How two texts are processed, in one sentence; "" for one text. */
 function explained(mode: Mode, kind: Kind): string {
   if (mode === "compare") return "Each text is read alone. The page shows in which heads the attention differs.";
   if (mode === "one") return "";
@@ -47,7 +47,7 @@ function Box(props: { label: string; value: string; rows: number; limit: number;
   );
 }
 
-/** How many tokens a decoder is to write, and the button that makes it write. */
+/** The number of tokens to generate, and the button that starts the generation. */
 function Generate(props: { most: number; value: number; busy: boolean; onGenerate: (steps: number) => void }): JSX.Element {
   const id = useUnique();
   const [steps, setSteps] = useState(String(props.value || Math.min(20, props.most)));
@@ -63,7 +63,7 @@ function Generate(props: { most: number; value: number; busy: boolean; onGenerat
 
 export function TextForm(props: {
   models: string[];
-  model: ModelDetails | null; // null until it is known
+  model: ModelDetails | null; // null until its details have arrived
   asked: Asked;
   limit: number;
   busy: boolean;

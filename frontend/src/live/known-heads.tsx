@@ -1,11 +1,11 @@
-/** Heads that served runs know, as chips with a word for what each does, the most telling first; and why the chosen ones are known. */
+/** Heads with labels in served runs, as chips with one word each, most informative first; and a sentence per selected head. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { KnownHead } from "../data/server";
 
-const FIRST = 10, ALIKE = 2; // chips before “more” is chosen: at most, and of heads that do the same
+const FIRST = 10, ALIKE = 2; // number of chips before “more” is clicked: in total, and per word
 
-/** The heads that are named at first. */
+/** The heads whose chips are shown initially. */
 function begins(known: readonly KnownHead[]): Set<string> {
   const counts = new Map<string, number>();
   const shown = known.filter(({ word }) => {
@@ -17,7 +17,7 @@ function begins(known: readonly KnownHead[]): Set<string> {
 
 const served = ({ run, head }: KnownHead): string => `/runs/${encodeURIComponent(run)}/heads/${head}`;
 
-/** `linkOf` is where the card of a head is; without it, on the server that the page came from. */
+/** `linkOf` returns the address of a head's card; by default it is on the server of the page. */
 export function KnownHeads(props: { known: readonly KnownHead[]; model: string; heads: readonly string[]; onChoose: (head: string) => void; linkOf?: (known: KnownHead) => string }): JSX.Element {
   const [all, setAll] = useState(false);
   const { known, heads, linkOf = served } = props;

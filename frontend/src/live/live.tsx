@@ -1,4 +1,4 @@
-/** A page to type texts into, and what the heads of a model make of them. */
+/** The live page: a form for texts, and the attention of a model's heads on them. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { findHead } from "../data/heads";
@@ -18,10 +18,10 @@ import { mostDifferent, TwoTexts } from "./two-texts";
 
 export interface LiveData {
   models: string[];
-  characters: number; // of a text, at most
+  characters: number; // most characters of a text
 }
 
-/** What was looked at, and how the server answered. */
+/** The submitted input with the server's reply. */
 interface Looked {
   asked: Asked;
   model: ModelDetails;
@@ -37,13 +37,13 @@ function requestOf({ model, mode, text, second, generate }: Asked): Request {
   return { model, text, ...(mode === "pair" && second.trim() ? { second } : {}), ...(mode === "one" && generate ? { generate } : {}) };
 }
 
-/** What keeps a text from being looked at; "" if nothing does. */
+/** The message about a missing text; "" if no text is missing. */
 function missing({ mode, text, second }: Asked): string {
   if (!text.trim()) return "There is no text yet: type a sentence, or choose an example.";
   return mode !== "one" && !second.trim() ? `There is no second text yet: type it${mode === "compare" ? ", or choose the input “one text”" : ""}.` : "";
 }
 
-/** What is shown of a text at first, and why: what the address says, else the first head that a run knows, else what the server proposes. */
+/** The initial state of a text's views: the heads of the address, of a run, or of the server; with a message about unknown heads. */
 function beginWith(answer: Answer, chosen: Chosen, known: readonly KnownHead[], asked: Asked): { shown: Shown; trouble: string } {
   const found = (chosen.heads ?? []).map((name) => [name, findHead(name, answer.sites)] as const);
   const named = found.flatMap(([, head]) => (head === undefined ? [] : [head]));
@@ -122,7 +122,7 @@ export function Live(props: LiveData): JSX.Element {
     if (looked) history.replaceState(null, "", writeAddress(looked.asked, chosenOf(next, looked.asked)) ?? "/live");
   };
 
-  // Request what a model needs when it is chosen, not when a text is typed.
+  // Fetch the details of a model when it is selected, not when a text is submitted.
   useEffect(() => {
     if (!props.models.includes(asked.model) || model?.name === asked.model) return undefined;
     let wanted = true;
@@ -154,7 +154,7 @@ export function Live(props: LiveData): JSX.Element {
   }, []);
 
   const edit = (next: Asked): void => {
-    if (looked && next.model !== asked.model) void look({ ...next, generate: 0 }, {}, "push"); // the same texts, by another model
+    if (looked && next.model !== asked.model) void look({ ...next, generate: 0 }, {}, "push"); // the same texts with another model
     else setAsked(next);
   };
   const choose = (example: ExampleText): void =>
@@ -181,13 +181,13 @@ export function Live(props: LiveData): JSX.Element {
   );
 }
 
-/** The text as its views take it; why a head is shown first is said by the chips of known heads, if there are any. */
+/** The data of a text for its views. Without `opened`, they do not include the reason for the initial heads. */
 function dataOf({ answer, asked }: Looked, opened: boolean): Answer {
   const { why, ...data } = answer;
   return { ...data, ...(opened && why ? { why } : {}), ...(asked.generate ? { step: 1 } : {}) };
 }
 
-/** What the server said of how the texts were read. */
+/** The server's notes about the texts, and a note if they are too long for the address. */
 function notesOf({ asked, answer, compared }: Looked): string[] {
   const of = (note: string, which: string): string[] => (note ? [asked.generate ? note : `Not all of ${which} was read: ${note}`] : []);
   const long = writeAddress(asked, {}) === null ? ["The text is too long for the address, which opens an empty page"] : [];
@@ -195,7 +195,7 @@ function notesOf({ asked, answer, compared }: Looked): string[] {
   return [...of(answer.note, "it"), ...long];
 }
 
-/** The second text, and how the heads differ in it; where the texts cannot be compared, why. */
+/** Send the second text and fetch its differences from the first. If they cannot be compared, `refused` is the reason. */
 async function compare(asked: Asked, answer: Answer, source: Served, signal: AbortSignal): Promise<Compared> {
   const request = { ...requestOf(asked), text: asked.second };
   const other = await send(request, signal);

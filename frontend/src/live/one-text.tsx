@@ -1,4 +1,4 @@
-/** One text: all heads at a glance, which is the way to any of them, beside the ones that are open. */
+/** One text: a grid of all heads, and beside it the selected heads. A click in the grid selects a head. */
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { KnownHead } from "../data/server";
@@ -7,8 +7,8 @@ import type { Shown } from "../text/text-view";
 import { TextView } from "../text/text-view";
 import type { MapSource, TextData } from "../types";
 
-const LONG = 128; // tokens of a text whose maps are all fetched without being asked for
-const SEEN = 240; // pixels of a view that can be recognised
+const LONG = 128; // most tokens of a text whose maps are all fetched without a click
+const SEEN = 240; // visible pixels by which a view can be recognised
 
 export function OneText(props: { data: TextData; source: MapSource; known: readonly KnownHead[]; shown: Shown; onShown: (shown: Shown) => void }): JSX.Element {
   const { data, source, shown, onShown } = props;
@@ -18,7 +18,7 @@ export function OneText(props: { data: TextData; source: MapSource; known: reado
   const known = useMemo(() => new Map(props.known.map(({ head, word }) => [head, `known for: ${word}`])), [props.known]);
   const opened = useRef<HTMLDivElement>(null);
   const choose = (head: string): void => {
-    // Where the chosen head is drawn below all heads, it may be out of sight.
+    // If the selected head is drawn below the grid, it may be out of sight.
     if (opened.current && opened.current.getBoundingClientRect().top > innerHeight - SEEN) opened.current.scrollIntoView({ block: "start" });
     onShown({ ...shown, heads: [head], view: shown.view === "influence" ? "lines" : shown.view });
   };

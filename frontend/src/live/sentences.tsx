@@ -1,4 +1,4 @@
-/** Sentences that were read in advance, to look at without a server: one is chosen from a list, and its heads are shown as those of a typed text. */
+/** Sentences with precomputed maps, for pages without a server: a list of sentences, and the views of the selected one. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { findHead } from "../data/heads";
@@ -22,12 +22,12 @@ interface HeldSentence {
 
 export interface SentencesData {
   model: string;
-  report: string; // the address of the report of the run that knows the heads
+  report: string; // the address of the report of the run with the labels
   known: KnownHead[];
   sentences: HeldSentence[];
 }
 
-/** The number of the sentence that an address names, from 0. */
+/** The index (from 0) of the sentence in an address; 0 for an invalid number. */
 function numberOf(value: string | undefined, count: number): number {
   const number = Number(value ?? 1);
   return Number.isInteger(number) && number >= 1 && number <= count ? number - 1 : 0;

@@ -1,4 +1,4 @@
-/** Two texts side by side: every head coloured by how differently it attends in them, and the maps of the chosen one. */
+/** Two texts side by side: a grid of heads coloured by difference in attention, and the maps of the selected head. */
 import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { shadeOf } from "../charts/colour-scale";
@@ -17,16 +17,16 @@ import { DifferenceMap } from "./difference-map";
 import { quoted, where } from "./words";
 
 type By = "difference" | "largest";
-const FIRST = 6; // heads that are named
+const FIRST = 6; // number of heads in the list of the largest differences
 
 export interface Compared {
   data: [Answer, Answer];
   sources: [Served, Served];
   differences: Differences | null;
-  refused: string; // why there are none
+  refused: string; // why there are no differences
 }
 
-/** The heads that differ most, the first one first. */
+/** The heads in descending order of difference. */
 export const mostDifferent = ({ heads }: Differences, by: By = "difference"): string[] => [...heads].sort((a, b) => b[by] - a[by]).map(({ head }) => head);
 
 function DifferenceGrid(props: { compared: Compared; differences: Differences; known: readonly KnownHead[]; selected: string; onSelect: (head: string) => void }): JSX.Element {

@@ -1,7 +1,7 @@
-/** Words of two texts that correspond, in writing. */
+/** Corresponding words of two texts, as strings. */
 
-/** A word in quotation marks; what is not there is nothing. */
+/** A word in quotation marks; "nothing" for an empty string. */
 export const quoted = (word: string): string => (word ? `“${word}”` : "nothing");
 
-/** A place in two texts: one word, or the two that stand there. */
+/** A position in two texts: one word, or both words if they differ. */
 export const where = ([first, second]: readonly [string, string]): string => (first === second ? quoted(first) : `${quoted(first)} / ${quoted(second)}`);

@@ -1,13 +1,13 @@
-/** The state of a page in its address: `#relations&head=8-4&quantity=tokens/to_sep` is a section, and values by name. */
+/** The state of a page in its address: `#relations&head=8-4&quantity=tokens/to_sep` has a section and values by name. */
 
 export interface Address {
   section: string; // "" for none
   values: Record<string, string>;
 }
 
-const WAIT = 150; // milliseconds: browsers refuse addresses that change all the time
+const WAIT = 150; // milliseconds; browsers limit the rate of address changes
 
-/** What the part of an address after `#` says; parts that cannot be read say nothing. */
+/** The section and the values in the part of an address after `#`. Invalid escape sequences are kept as text. */
 export function parse(hash: string): Address {
   const address: Address = { section: "", values: {} };
   for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
@@ -18,7 +18,7 @@ export function parse(hash: string): Address {
   return address;
 }
 
-/** The same as text, with only as many signs escaped as must be. */
+/** An address as text. Only characters that must be escaped are escaped. */
 export function written({ section, values }: Address): string {
   const escape = (text: string): string => encodeURIComponent(text).replace(/%(2F|3A|2C|20)/g, (code) => (code === "%20" ? "+" : decodeURIComponent(code)));
   const parts = Object.entries(values).filter(([, value]) => value !== "").map(([name, value]) => `${escape(name)}=${escape(value)}`);
@@ -33,7 +33,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Follows the address of a page and changes it. In a frame of a notebook, which has none, it only remembers. */
+/** The address of a page: reads, observes and changes it. A notebook frame has no address; there it only stores the state. */
 export class Location {
   private now = parse(location.hash);
   private late: ReturnType<typeof setTimeout> | undefined;
@@ -56,16 +56,16 @@ export class Location {
     this.listeners.add(listener);
   }
 
-  /** Change values, "" to forget one; without a new entry in the history. `path` is where a server has the page now. */
+  /** Change values without a new history entry; "" removes a value. `path` is the new path of the page on a server. */
   set(values: Record<string, string>, path = this.path): void {
     this.now = { ...this.now, values: Object.fromEntries(Object.entries({ ...this.now.values, ...values }).filter(([, value]) => value !== "")) };
     this.path = path;
     clearTimeout(this.late);
     this.late = setTimeout(() => this.write(), WAIT);
-    if ("head" in values || path) this.write(); // a head is chosen once; a slider moves
+    if ("head" in values || path) this.write(); // at once for a head, which changes once; a slider changes continuously
   }
 
-  /** Change values or the section as a step that the browser's back button undoes. */
+  /** Change values or the section with a new history entry, which the browser's back button undoes. */
   go(section: string, values: Record<string, string> = {}): void {
     const next = { section, values: { ...this.now.values, ...values } };
     if (written(next) === written(this.now)) return;

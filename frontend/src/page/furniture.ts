@@ -1,7 +1,7 @@
-/** What stands around the views of a page: links to sections that keep the state, the section in view, buttons that copy. */
+/** The parts of a page around its views: links to sections, the mark of the current section, copy buttons. */
 import type { Location } from "./address";
 
-/** Links to sections of the page keep what the address says of the views; without scripts they are plain links. */
+/** Make links to sections keep the state of the views in the address. Without scripts they are plain links. */
 export function followSections(root: Document, address: Location): void {
   root.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href^="#"]') : null;
@@ -14,7 +14,7 @@ export function followSections(root: Document, address: Location): void {
   address.listen(({ section }) => section && reach(root, section));
 }
 
-/** Go to a section, and put the focus there, so that Tab moves on from it. */
+/** Scroll to a section and move the focus there, so that Tab continues from it. Returns whether the section exists. */
 export function reach(root: Document, name: string): boolean {
   const section = root.getElementById(name);
   if (!section) return false;
@@ -24,7 +24,7 @@ export function reach(root: Document, name: string): boolean {
   return true;
 }
 
-/** Mark in the list of sections the one that is read. */
+/** Mark the current section in the list of sections. */
 export function markSection(root: Document): void {
   const links = [...root.querySelectorAll<HTMLAnchorElement>("nav.side a")];
   const places = links.map((link) => root.getElementById(link.hash.slice(1)));
@@ -43,7 +43,7 @@ export function markSection(root: Document): void {
   mark();
 }
 
-/** Buttons that copy the text of an element: `<button data-copy="signature" hidden>`. They show themselves, since they need a script. */
+/** Enable the buttons that copy the text of an element: `<button data-copy="signature" hidden>`. They stay hidden without scripts. */
 export function copyButtons(root: Document): void {
   for (const button of root.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
     const source = root.getElementById(button.dataset["copy"]!);
@@ -61,7 +61,7 @@ async function copied(root: Document, source: HTMLElement): Promise<boolean> {
     await navigator.clipboard.writeText(source.textContent ?? "");
     return true;
   } catch {
-    getSelection()?.selectAllChildren(source); // where the clipboard is closed to pages, the text is at least selected
+    getSelection()?.selectAllChildren(source); // without access to the clipboard, the text is at least selected
     return root.execCommand("copy");
   }
 }

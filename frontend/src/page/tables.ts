@@ -1,9 +1,9 @@
-/** Tables of a page, as HTML, that can be sorted by any column and searched: `<table data-table="relations">`. */
+/** HTML tables that can be sorted by column and searched: `<table data-table="relations">`. */
 import type { Location } from "./address";
 
-const SEARCHED = 8; // rows; a shorter table is read, not searched
+const SEARCHED = 8; // rows; shorter tables have no search box
 
-/** Make the tables of a page sortable, with what the address says of them. */
+/** Make the tables of a page sortable. Their initial state is in the address. */
 export function enhanceTables(root: ParentNode, address: Location): void {
   for (const table of root.querySelectorAll<HTMLTableElement>("table[data-table]")) enhance(table, table.dataset["table"]!, address);
 }
@@ -41,7 +41,7 @@ function enhance(table: HTMLTableElement, name: string, address: Location): void
   follow();
 }
 
-/** A box above a table that hides the rows without a text; gives what sets it. */
+/** Add a search box above a table. It hides rows without the text. Returns a function that sets the text. */
 function searchBox(table: HTMLTableElement, name: string, changed: (text: string) => void): (text: string) => void {
   const line = document.createElement("p"), label = document.createElement("label"), input = document.createElement("input"), count = document.createElement("span");
   line.className = "find";
@@ -76,7 +76,7 @@ function searchBox(table: HTMLTableElement, name: string, changed: (text: string
 
 const wordsOf = (row: HTMLTableRowElement): string => [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
 
-/** Where a cell stands in the order: the first number in it, or a head's place, or its text; "–" is nothing, which comes last. */
+/** The sort key of a cell: its leading number, the position of a head, or its text; null, which sorts last, for "–" and empty cells. */
 export function keyOf(text: string): number | string | null {
   const plain = text.trim().replace(/(\d),(?=\d{3})/g, "$1").replace(/^[−–](?=[\d.])/, "-");
   const head = /^(?:\w+\/)?(\d+)-(\d+)\b/.exec(plain);

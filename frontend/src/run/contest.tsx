@@ -1,4 +1,4 @@
-/** The best head of each label beside the best simple rule (Clark et al., Tables 1 and 2). */
+/** The best head and the best simple rule per label (Clark et al., Tables 1 and 2). */
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { SERIES } from "../charts/colour";
@@ -18,7 +18,7 @@ import { csvFile } from "../ui/save";
 const HEAD = SERIES[0]!, RULE = SERIES[1]!;
 const COLUMNS = ["kind", "label", "n", "heads", "direction", "value", "low", "high", "rule", "baseline", "baseline_low", "baseline_high", "lift", "lift_low", "lift_high", "in_sample_head", "in_sample", "chance"] as const;
 
-/** One row per label, the most frequent first: the chosen head, the rule, and what choosing on the same documents would have shown. */
+/** One row per label, most frequent first: the chosen head, the rule, and the in-sample score. */
 export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (head: string) => void }): JSX.Element {
   const { run, contest, onSelect } = props;
   const kinds = [...new Set(contest.rows.map(({ kind }) => kind))];
@@ -49,7 +49,7 @@ export function ContestFigure(props: { run: Run; contest: Contest; onSelect: (he
   );
 }
 
-/** The names of chosen heads, each to be clicked, and the direction. */
+/** The names of the chosen heads, which can be clicked, and the direction. */
 function chosenWords(best: Best): Word[] {
   if (!best.heads) return [{ text: "cannot be split" }];
   const names = best.heads.split(" | ").flatMap((head, i): Word[] => [...(i ? [{ text: " | " }] : []), { text: head, head }]);

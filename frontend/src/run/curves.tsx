@@ -1,4 +1,4 @@
-/** Quantities by layer: a line through the layer means with its interval, a mark a head (Clark et al., Figures 2 to 4). */
+/** Quantities by layer: a line through the layer means with its interval, and one mark per head (Clark et al., Figures 2 to 4). */
 import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
 import { SERIES } from "../charts/colour";

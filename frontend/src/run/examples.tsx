@@ -1,4 +1,4 @@
-/** Texts in which a head does what it is best at. */
+/** Example texts for what a head is best at. */
 import type { JSX } from "preact";
 import { inWords } from "../data/directions";
 import { show } from "../data/numbers";
@@ -7,14 +7,14 @@ import { TextView } from "../text/text-view";
 import type { Example, MapSource, Run } from "../types";
 import { isContest } from "./head-summary";
 
-/** What an example shows: `obj: 3 of 3 right in this text`. */
+/** The result of an example: `obj: 3 of 3 right in this text`. */
 export function shows(run: Run, example: Example): string {
   const quantity = run.quantities.find((q) => q.measure === example.measure && q.name === example.quantity);
   if (!quantity || !isContest(quantity)) return `${inWords(example.quantity)}: ${show(example.value)} in this text`;
   return `${inWords(example.quantity)}: ${Math.round(example.value * example.n)} of ${example.n} right in this text`;
 }
 
-/** What is red in an example: the relation it is about, or mentions of one entity. */
+/** The links in red in an example: those of its relation, or those between mentions of one entity. */
 function marked(run: Run, example: Example): Highlight {
   const quantity = run.quantities.find((q) => q.measure === example.measure && q.name === example.quantity);
   if (!quantity || !isContest(quantity)) return {};
@@ -24,7 +24,7 @@ function marked(run: Run, example: Example): Highlight {
 
 const isRelation = (run: Run, example: Example): boolean => run.quantities.some((q) => q.measure === example.measure && q.name === example.quantity && /^(dep-to-head|head-to-dep)$/.test(q.direction));
 
-/** A head's examples, each drawn as any text is. */
+/** The examples of a head, each as a text view. */
 export function Examples({ run, source, head }: { run: Run; source: MapSource; head: string }): JSX.Element | null {
   const own = run.examples.filter((example) => example.head === head && run.texts[example.text]);
   if (!own.length) return null;

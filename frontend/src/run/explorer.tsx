@@ -1,4 +1,4 @@
-/** The model grid with the card of the chosen head under it. */
+/** The model grid, with the card of the selected head below it. */
 import type { JSX } from "preact";
 import { allHeads } from "../data/heads";
 import type { MapSource, Run } from "../types";
@@ -18,7 +18,7 @@ export function Explorer(props: { run: Run; source: MapSource; head: string | nu
   );
 }
 
-/** That an address names a head which the model does not have, and which heads it has. */
+/** The message that the model does not have the head in the address, with the range of its heads. */
 function Missing({ run, name }: { run: Run; name: string }): JSX.Element {
   const heads = allHeads(run.sites);
   return <p class="hs-missing" role="alert" tabIndex={-1}><b>There is no head {name}.</b> {run.model} has {heads.length.toLocaleString("en")} heads, {heads[0]?.name} to {heads.at(-1)?.name}.</p>;

@@ -1,4 +1,4 @@
-/** Controls of the grid of heads: what it shows, in which order, and which heads it leaves out. */
+/** Controls of the grid of heads: what it shows, the order, and the filters. */
 import type { JSX } from "preact";
 import type { Head } from "../data/heads";
 import { present, show } from "../data/numbers";
@@ -9,7 +9,7 @@ import { Select, Slider, Switch, Toggle, useUnique } from "../ui/controls";
 import { layersIn, side } from "./grid-filter";
 import type { GridState } from "./grid-state";
 
-/** The controls. `shown` are the numbers that the slider cuts. */
+/** The controls. `shown` are the values that the slider filters. */
 export function GridControls(props: { run: Run; heads: readonly { head: Head }[]; quantity: Quantity | undefined; shown: (number | null)[]; state: GridState; onChange: (part: Partial<GridState>) => void }): JSX.Element {
   const { run, quantity, state, onChange: change } = props;
   const layers = useUnique();

@@ -1,4 +1,4 @@
-/** Which heads of a grid pass its filter, and how a caption says so. */
+/** The filter of the grid of heads, and its description in captions. */
 import { inWords } from "../data/directions";
 import type { Head } from "../data/heads";
 import { show } from "../data/numbers";
@@ -8,16 +8,19 @@ import type { GridState } from "./grid-state";
 
 interface Layers {
   has: (layer: number) => boolean;
-  words: string; // "" where all layers pass
-  trouble: string; // what of the list names no layer
+  words: string; // "" if all layers pass
+  trouble: string; // a message about layers that do not exist
 }
 
-/** The layers that a list such as "3, 5-8" names. What names none is told; if nothing else is there, all pass, as with an empty list. */
+/**
+ * The layers in a list such as "3, 5-8". Parts that match no layer are reported in `trouble`. If the list is empty or no
+ * part matches, all layers pass.
+ */
 export function layersIn(list: string, heads: readonly { head: Head }[]): Layers {
   const known = [...new Set(heads.map(({ head }) => head.layer))].sort((a, b) => a - b), last = known.at(-1) ?? 0;
   const named = new Set<number>(), missing: string[] = [], kept: string[] = [];
   for (const part of list.split(/[\s,;]+/).filter(Boolean)) {
-    const [, from, to] = /^(\d+)(?:[-–](\d*))?$/.exec(part) ?? []; // "5-" is still being typed
+    const [, from, to] = /^(\d+)(?:[-–](\d*))?$/.exec(part) ?? []; // "5-" is incomplete input for "5-8"
     const ends = [Number(from), Number(to || from)].sort((a, b) => a - b) as [number, number];
     const found = from === undefined ? [] : known.filter((layer) => layer >= ends[0] && layer <= ends[1]);
     for (const layer of found) named.add(layer);
@@ -32,10 +35,10 @@ export function layersIn(list: string, heads: readonly { head: Head }[]): Layers
   };
 }
 
-/** On which side of the baseline heads are of interest: focus is low entropy, and all else is counted in shares. */
+/** The side of the baseline with the heads of interest: above for shares, below for other quantities (low entropy means focus). */
 export const side = (quantity: Quantity): "above" | "below" => (quantity.share ? "above" : "below");
 
-/** For each head whether it passes. `shown` are the numbers that the slider cuts. */
+/** Whether each head passes the filter. `shown` are the values that the slider filters. */
 export function passing(heads: readonly { head: Head; at: number }[], quantity: Quantity | undefined, shown: readonly (number | null)[], state: GridState): boolean[] {
   const layers = layersIn(state.layers, heads);
   const beyond = (at: number): boolean => {
@@ -45,7 +48,10 @@ export function passing(heads: readonly { head: Head; at: number }[], quantity: 
   return heads.map(({ head, at }) => layers.has(head.layer) && (!state.only || !quantity || beyond(at)) && (state.least === null || (shown[at] ?? -Infinity) >= state.least));
 }
 
-/** Filter and order in words: "32 of 144 heads: above even, layers 1-4; in the order of to_sep"; "" where all heads are in the model's order. */
+/**
+ * The filter and the order in words: "32 of 144 heads: above even, layers 1-4; in the order of to_sep".
+ * "" without a filter and in the order of the model.
+ */
 export function filterWords(run: Run, heads: readonly { head: Head }[], passes: readonly boolean[], quantity: Quantity | undefined, state: GridState, above: boolean): string {
   const filters = [
     ...(state.only && quantity ? [`${side(quantity)} ${ruleOf(run, quantity)}`] : []),

@@ -1,20 +1,23 @@
-/** What the grid of heads shows, as values of a page's address and back. */
+/** The state of the grid of heads, and its conversion from and to values of an address. */
 import { first, keyOf } from "../data/quantity";
 import type { Run } from "../types";
 
 export interface GridState {
   quantity: string; // "tokens/to_sep"
-  slice: string; // its name; "" for all documents
+  slice: string; // name of the slice; "" for all documents
   mode: "number" | "map";
   scale: "value" | "above";
   order: "model" | "value";
-  least: number | null; // of what is shown; null lets all pass
-  only: boolean; // those above the baseline, or below it
+  least: number | null; // least value that passes; null for no limit
+  only: boolean; // only heads above the baseline, or below it
   layers: string; // "3, 5-8"; "" for all
   text: number; // index into `stacks`
 }
 
-/** The state that values of an address ask for; what they do not say, or what the run does not have, is as at first. The grid begins with the quantity `begin`. */
+/**
+ * The state in the values of an address. Values that are missing, or that the run does not have, get their defaults.
+ * The default quantity is `begin`.
+ */
 export function gridState(run: Run, values: Record<string, string> = {}, begin = ""): GridState {
   const { quantity = "", slice = "", least = "", layers = "" } = values, text = Number(values["text"]);
   const known = (key: string): boolean => run.quantities.some((other) => keyOf(other) === key);
@@ -31,7 +34,7 @@ export function gridState(run: Run, values: Record<string, string> = {}, begin =
   };
 }
 
-/** A state as values of an address: "" for what is as at first. */
+/** A state as values of an address; "" for defaults. */
 export function gridValues(run: Run, state: GridState, begin = ""): Record<string, string> {
   const start = gridState(run, {}, begin);
   return {

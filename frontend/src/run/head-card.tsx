@@ -1,4 +1,4 @@
-/** All that a run knows about one head. */
+/** All results of a run for one head. */
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
 import { SERIES } from "../charts/colour";
@@ -20,9 +20,9 @@ import { Examples } from "./examples";
 import { bestLabels, isContest, sentence } from "./head-summary";
 import { Labels } from "./head-types";
 
-const LABELS = 8; // listed of what a head is best at
+const LABELS = 8; // most labels under "Best at"
 
-/** A head's card: what it does in a sentence, texts in which it can be seen at work, its quantities, its best labels, and heads like it. */
+/** The card of a head: a summary in one sentence, labels, examples, quantities, best labels, and similar heads. */
 export function HeadCard(props: { run: Run; source: MapSource; head: string; onSelect: (head: string) => void }): JSX.Element {
   const { run, onSelect } = props;
   const heads = useMemo(() => allHeads(run.sites), [run]);
@@ -55,13 +55,13 @@ export function HeadCard(props: { run: Run; source: MapSource; head: string; onS
   );
 }
 
-/** Where a head is in the model. */
+/** The position of a head in the model. */
 function place(run: Run, head: Head): string {
   const layers = run.sites.filter(({ kind }) => kind === head.kind).length;
   return `${head.kind} attention, layer ${head.layer} of ${layers}${head.group === null ? "" : `, key-value group ${head.group}`}`;
 }
 
-/** The quantities that are one number a head, of all measures, each against all other heads. */
+/** The quantities with one value per head, of all measures. Each row shows this head among all heads. */
 function Quantities({ run, at, head }: { run: Run; at: number; head: Head }): JSX.Element | null {
   const shown = useMemo(() => run.quantities.filter((quantity) => !isContest(quantity) && (quantity.value[at] ?? null) !== null), [run, at]);
   const based = shown.some((quantity) => (quantity.baseline[at] ?? null) !== null);
@@ -101,7 +101,7 @@ function quantityRow(run: Run, quantity: Quantity, at: number, first: boolean): 
   };
 }
 
-/** The labels in which the head is furthest above the rule. */
+/** The labels for which the head is furthest above the rule. */
 function BestAt({ run, at, head }: { run: Run; at: number; head: Head }): JSX.Element | null {
   const labels = useMemo(() => bestLabels(run, at), [run, at]);
   const above = labels.filter((quantity) => lift(quantity, at)! > 0), shown = above.slice(0, LABELS);
@@ -146,7 +146,7 @@ function labelRow(run: Run, quantity: Quantity, at: number): Row {
   };
 }
 
-/** The heads whose attention is most like this one's. */
+/** The heads with the most similar attention. */
 function Nearest({ run, at, heads, onSelect }: { run: Run; at: number; heads: Head[]; onSelect: (head: string) => void }): JSX.Element | null {
   const near = run.map?.neighbours[at] ?? [];
   if (!run.map || !near.length) return null;

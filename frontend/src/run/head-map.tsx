@@ -1,4 +1,4 @@
-/** Heads as points whose distances are those between their attention (Clark et al., Figure 6). */
+/** Heads as points. The distances between points approximate those between their attention (Clark et al., Figure 6). */
 import { scaleLinear } from "d3-scale";
 import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
@@ -21,7 +21,7 @@ type Colour = "layer" | "behaviour";
 const KINDS = ["encoder", "decoder", "cross"];
 const PAD = 24, TALL = 500;
 
-/** The map of a run's heads; choosing one is told to `onSelect`. */
+/** The map of a run's heads. `onSelect` is called with the selected head. */
 export function HeadMapView(props: { run: Run; selected: string | null; onSelect: (head: string) => void }): JSX.Element | null {
   const { run, selected, onSelect } = props;
   const { map } = run;
@@ -50,7 +50,7 @@ export function HeadMapView(props: { run: Run; selected: string | null; onSelect
   );
 }
 
-/** The heads that have a place. */
+/** The heads that have coordinates. */
 const placed = (map: HeadMap): { at: number; x: number; y: number }[] =>
   map.x.flatMap((x, at) => {
     const y = map.y[at] ?? null;
@@ -67,7 +67,7 @@ function Scatter(props: { map: HeadMap; heads: Head[]; colour: Colour; selected:
   const kinds = KINDS.filter((kind) => points.some(({ at }) => heads[at]!.kind === kind));
   const entries = colour === "behaviour" ? behaviourEntries(points.map(({ at }) => map.behaviour[at] ?? ""), behaviours) : kinds.length > 1 ? kinds.map((label, symbol): Entry => ({ label, symbol, colour: "var(--hs-faint)" })) : [];
   const top = entriesHeight(entries, width) + (colour === "layer" ? 36 : 0) + 4;
-  // One scale for both directions, so that distances on the page are distances of the map.
+  // The scale is the same in both directions, so that distances on the page are proportional to distances in the map.
   const spread = (values: number[]): [number, number] => [Math.min(...values), Math.max(...values)];
   const [left, right] = spread(points.map((point) => point.x)), [low, high] = spread(points.map((point) => point.y));
   const unit = Math.min((width - 2 * PAD) / Math.max(right - left, 1e-9), TALL / Math.max(high - low, 1e-9));
@@ -119,7 +119,7 @@ function Label({ name, x, y, width }: { name: string; x: number; y: number; widt
   return <text x={end ? x - 13 : x + 13} y={y + 4} font-size={12} font-weight={700} text-anchor={end ? "end" : "start"} stroke="var(--hs-paper)" stroke-width={3} paint-order="stroke" pointer-events="none">{name}</text>;
 }
 
-/** The labels that heads have, the most frequent first. */
+/** The labels of the heads, most frequent first. */
 function frequent(all: string[]): string[] {
   const count = (label: string): number => all.filter((other) => other === label).length;
   return [...new Set(all.filter(Boolean))].sort((a, b) => count(b) - count(a) || a.localeCompare(b));

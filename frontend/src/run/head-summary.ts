@@ -1,13 +1,13 @@
-/** What a head does, in a sentence made from its numbers, and what it is best at. */
+/** A summary of a head in one sentence, made from its numbers, and the labels that it is best at. */
 import { inWords } from "../data/directions";
 import { show, valueAndInterval } from "../data/numbers";
 import { clearlyAbove, lift, ruleOf } from "../data/quantity";
 import type { Quantity, Run } from "../types";
 
-/** Whether a quantity asks the head a question with a right answer, label by label and in two directions. */
+/** Whether a quantity is from a contest: an accuracy per label and direction. */
 export const isContest = (quantity: Quantity): boolean => quantity.direction !== "";
 
-/** A head's labels, each in its better direction, furthest above the baseline first; those without a value are left out. */
+/** A head's labels, each in its better direction, furthest above the baseline first. Labels without a value are left out. */
 export function bestLabels(run: Run, at: number, measure?: string): Quantity[] {
   const better = new Map<string, Quantity>();
   for (const quantity of run.quantities) {
@@ -18,7 +18,7 @@ export function bestLabels(run: Run, at: number, measure?: string): Quantity[] {
   return [...better.values()].sort((a, b) => lift(b, at)! - lift(a, at)!);
 }
 
-/** Where attention goes that a quantity counts: "to the previous token"; "" where it counts something else. */
+/** The target of the attention that a quantity measures: "to the previous token"; "" for other quantities. */
 function target({ name, about }: Quantity): string {
   const offset = /^offset_([+-])(\d+)$/.exec(name);
   if (offset) return `to the token ${offset[2]} ${offset[1] === "+" ? "after" : "before"}`;
@@ -27,7 +27,7 @@ function target({ name, about }: Quantity): string {
 
 const percent = (share: number): string => `${Math.round(share * 100)}%`;
 
-/** Where most of the head's attention goes, against even attention. */
+/** The target for which the head's attention is furthest above even attention, in words. */
 function surface(run: Run, at: number): string {
   const targets = run.quantities.filter((q) => q.share && !isContest(q) && target(q) && lift(q, at) !== null);
   if (!targets.length) return "";
@@ -39,7 +39,7 @@ function surface(run: Run, at: number): string {
   return `${broad}gives ${percent(value)} of its attention ${target(most)} (even attention: ${percent(even)})`;
 }
 
-/** What the head is best at among the labels of a measure, if its interval is above the rule. */
+/** The best label of a measure for which the head's interval is above the rule, in words. */
 function skill(run: Run, at: number, measure: string): string {
   const labels = bestLabels(run, at, measure);
   const rule = labels[0] ? ruleOf(run, labels[0]) : "";
@@ -49,7 +49,7 @@ function skill(run: Run, at: number, measure: string): string {
   return `best at ${inWords(best.name)}: ${valueAndInterval(best.value[at], best.low[at], best.high[at]).replaceAll(" ", "\u00a0")}, ${rule} ${show(best.baseline[at])}`;
 }
 
-/** One sentence on a head; empty where nothing is known of it. */
+/** One sentence about a head; "" if nothing is known. */
 export function sentence(run: Run, at: number): string {
   const measures = [...new Set(run.quantities.filter(isContest).map(({ measure }) => measure))];
   const parts = [surface(run, at), ...measures.map((measure) => skill(run, at, measure))].filter(Boolean);

@@ -1,4 +1,4 @@
-/** The tree of heads: the closest are joined first; a cut makes groups of them. */
+/** The tree of heads. The closest heads are joined first, and a cut divides the tree into groups. */
 import { scaleLinear } from "d3-scale";
 import type { JSX } from "preact";
 import { useCallback, useMemo } from "preact/hooks";
@@ -13,9 +13,9 @@ import type { HeadMap, HeadTree, Run } from "../types";
 import { Frame } from "../ui/frame";
 import { csvFile } from "../ui/save";
 
-const ROW = 13, FONT = 10.5, TOP = 22, BOTTOM = 40, NAMES = 150; // pixels; NAMES: the most that they may take
+const ROW = 13, FONT = 10.5, TOP = 22, BOTTOM = 40, NAMES = 150; // pixels; NAMES is the maximum width of the names
 
-/** The tree of a run's heads; choosing one is told to `onSelect`. */
+/** The tree of a run's heads. `onSelect` is called with the selected head. */
 export function HeadTreeView(props: { run: Run; selected: string | null; onSelect: (head: string) => void }): JSX.Element | null {
   const { run, selected, onSelect } = props;
   const { tree, map } = run;
@@ -39,11 +39,11 @@ export function HeadTreeView(props: { run: Run; selected: string | null; onSelec
 }
 
 interface Branch {
-  path: [x: number, y: number][]; // in heights and rows
+  path: [x: number, y: number][]; // x in heights of the tree, y in rows
   group: number; // 0 above the cut
 }
 
-/** The branches from the lowest to the highest, and the row at which each group's own tree ends. */
+/** The branches from the lowest to the highest, and the row of the root of each group's subtree. */
 function branches(tree: HeadTree): { all: Branch[]; middle: Map<number, number> } {
   const size = tree.heads.length;
   const row = [...tree.heads.keys()], height = tree.heads.map(() => 0), group = [...tree.groups];
@@ -69,7 +69,7 @@ function Tree(props: { tree: HeadTree; map: HeadMap; heads: Head[]; selected: st
   const x = scaleLinear([0, (all.at(-1)?.path[1]![0] ?? 1) * 1.04 || 1], [left, width - 8]);
   const y = (row: number): number => TOP + (row + 0.5) * ROW;
   const bottom = TOP + tree.heads.length * ROW, height = bottom + BOTTOM;
-  // Groups side by side have different colours; one of a single head has none.
+  // Adjacent groups have different colours. Groups of one head have no colour.
   const large = [...new Set(tree.groups)].filter((group) => tree.groups.filter((other) => other === group).length > 1);
   const colour = (group: number): string => (large.includes(group) ? SERIES[large.indexOf(group) % 6]! : "var(--hs-faint)");
   const note = (row: number): string[] => {

@@ -1,4 +1,4 @@
-/** What type each head is of: a row for every head that has a label, to sort and to filter; and the labels of one head. */
+/** The types of heads: a table of all heads with a label, which can be sorted and filtered; and the labels of one head. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { allHeads } from "../data/heads";
@@ -11,13 +11,13 @@ const COLUMNS = ["head", "label", "value", "baseline", "survives"] as const;
 type Column = (typeof COLUMNS)[number];
 const TITLES: Record<Column, string> = { head: "head", label: "label", value: "value [95% interval]", baseline: "baseline", survives: "survives" };
 
-/** A label as tables write it: `syntactic: obj`. */
+/** A label as in the tables: `syntactic: obj`. */
 export const named = ({ type, what }: HeadLabel): string => (what ? `${type}: ${what}` : type);
 const percent = (share: number | null): string => (share === null ? "–" : `${Math.round(share * 100)}%`);
 const numbers = (label: HeadLabel): string => valueAndInterval(label.value, label.low, label.high);
 const sized = (label: HeadLabel): string => `${label.about}; baseline ${show(label.baseline)}, n = ${label.n.toLocaleString("en")}, ${label.documents} documents; holds in ${percent(label.survives)} of the samples of documents`;
 
-/** The labels of one head, most telling first. */
+/** The labels of one head, most informative first. */
 export function Labels({ run, at }: { run: Run; at: number }): JSX.Element | null {
   const labels = run.types?.labels.filter(({ head }) => head === at) ?? [];
   if (!run.types) return null;
@@ -40,16 +40,16 @@ interface TypesState {
   down: boolean;
 }
 
-/** The state of the table that values of an address ask for. */
+/** The state of the table in the values of an address. */
 function typesState(run: Run, values: Record<string, string>): TypesState {
   const { type = "", "find.types": find = "", "sort.types": sort = "" } = values, by = COLUMNS[Math.abs(Number(sort)) - 1];
   return { type: run.types?.labels.some((label) => label.type === type) ? type : "", find, by: by ?? "head", down: by !== undefined && sort.startsWith("-") };
 }
 
-/** The table of heads that have a label; `values` are those of the page's address, and `onState` is told what changes of them. */
+/** The table of heads with a label. `values` are from the address of the page; `onState` is called with changes. */
 export function HeadTypes({ run, onSelect, values, onState }: { run: Run; onSelect: (head: string) => void; values: Record<string, string>; onState: (values: Record<string, string>) => void }): JSX.Element | null {
   const [state, setState] = useState(() => typesState(run, values));
-  useEffect(() => setState(typesState(run, values)), [values]); // another address
+  useEffect(() => setState(typesState(run, values)), [values]); // the address changed
   const { type, find } = state, order = state;
   const box = useUnique();
   const change = (part: Partial<TypesState>): void => {

@@ -1,4 +1,4 @@
-/** Every head of a model at a glance: a number each, or its map on a text. */
+/** All heads of a model: one number per head, or its map on a text. */
 import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { shadeOf, WEIGHTS } from "../charts/colour-scale";
@@ -22,13 +22,13 @@ import { GridControls } from "./grid-controls";
 import { filterWords, passing } from "./grid-filter";
 import type { GridState } from "./grid-state";
 
-/** All heads, layer by head or in the order of a quantity; choosing one is told to `onSelect`, and what is shown to `onState`. */
+/** All heads by layer or in the order of a quantity. `onSelect` is called with the selected head, `onState` with the new state. */
 export function ModelGrid(props: { run: Run; source: MapSource; selected: string | null; onSelect: (head: string) => void; start: GridState; onState: (state: GridState) => void }): JSX.Element {
   const { run, source, selected, onSelect } = props;
   const heads = useMemo(() => allHeads(run.sites).map((head, at) => ({ head, at })), [run]);
   const names = useMemo(() => heads.map(({ head }) => head.name), [heads]);
   const [state, setState] = useState(props.start);
-  useEffect(() => setState(props.start), [props.start]); // another address
+  useEffect(() => setState(props.start), [props.start]); // the address changed
   const { quantity: key, slice: part } = state;
   const change = (part: Partial<GridState>): void => {
     const next = { ...state, ...part };
@@ -107,7 +107,7 @@ export function ModelGrid(props: { run: Run; source: MapSource; selected: string
   );
 }
 
-/** All documents, and each slice with its number of documents. */
+/** The options for all documents and for each slice, with their numbers of documents. */
 function sliceOptions(run: Run): [string, string][] {
   const counted = (name: string, n: number): string => `${name} (${n.toLocaleString("en")} document${n === 1 ? "" : "s"})`;
   return [["", counted("all", run.counts.documents ?? 0)], ...run.slices!.values.map(({ name, documents }): [string, string] => [name, counted(name, documents)])];

@@ -1,11 +1,11 @@
-/** The parts of a run's page with their headings, for where there is no page around them: notebooks. */
+/** The sections of a run with their headings, for notebooks, which have no page around the views. */
 import type { JSX } from "preact";
 import type { Run } from "../types";
 
 const CURVES: Record<string, string> = { clark2: "Surface patterns", clark4: "Focus" };
 const CONTESTS: Record<string, string> = { relations: "Heads as parsers: dependency relations", coreference: "Heads as resolvers: coreference", pronouns: "Heads as resolvers: pronouns" };
 
-/** A section for each view that a run has: a heading, and an element that asks for the view by `data-view`. */
+/** One section per view of a run: a heading, and an element with the `data-view` of the view. */
 export function Sections({ run }: { run: Run }): JSX.Element {
   const kinds = (name: string): number => run.curves.filter((figure) => figure.name === name).length;
   return (

@@ -1,4 +1,4 @@
-/** Attention of some heads on a text: lines between words, or a heatmap of one head. */
+/** The attention of selected heads on a text: lines between words, or a heatmap of one head. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { SERIES } from "../charts/colour";
@@ -27,25 +27,28 @@ interface Amount {
   top: number;
 }
 
-const FAINT = 0.1; // a line of this weight can just be seen
+const FAINT = 0.1; // lines of lower weights are hard to see
 const LEAST = [SEEN, 0.04, 0.03, 0.02, 0.01];
 
-/** How much to draw at first: what can be seen well, but of every head as many links as there are words, however broad it is; of long texts only the strongest of each word. */
+/**
+ * The initial amount. The threshold is the highest of `LEAST` at which each head has at least as many links as there are
+ * rows, or 0. For long texts only the three strongest links of each row are drawn.
+ */
 function atFirst(rows: number, columns: number, layers: readonly Layer[]): Amount {
   const top = Math.max(rows, columns) <= 40 ? 0 : 3;
   const passing = (weights: Float32Array, least: number): number => weights.reduce((count, weight) => count + Number(weight >= least), 0);
   return { threshold: LEAST.find((least) => layers.every(({ weights }) => passing(weights, least) >= rows)) ?? 0, top };
 }
 
-/** Lines or a heatmap of the chosen heads. `compact` is for one example under a head: no other heads to choose, and the other controls folded away. */
+/** Lines or a heatmap of the selected heads. `compact` is for an example of one head: the head is fixed, other controls are folded. */
 export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; compact: boolean; title?: string | undefined }): JSX.Element {
   const { data, source, heads, view, choice, marking } = props;
   const { text } = data;
-  const [asked, setAmount] = useState<Amount | null>(null); // until someone asks for more or less, it follows the text and the heads
+  const [asked, setAmount] = useState<Amount | null>(null); // null until the reader changes the amount
   const [pins, setPins] = useState<readonly Place[]>([]);
-  const [alone, setAlone] = useState(heads[0] ?? ""); // the head of the heatmap
+  const [alone, setAlone] = useState(heads[0] ?? ""); // the head in the heatmap
   const [near, setNear] = useState<View | null>(null);
-  const [at, setAt] = useState(data.step ?? 0); // the step of a generated text; 0 for all of them
+  const [at, setAt] = useState(data.step ?? 0); // the selected step of a generated text; 0 for all steps
 
   const head = heads[0] ?? "";
   const single = heads.includes(alone) ? alone : head;
@@ -77,7 +80,7 @@ export function Attention(props: TextViewProps & { view: "lines" | "heatmap"; co
   }, [pins, rows, columns, step]);
   const { lines, of } = useMemo(() => {
     const all = linesOf(rows, columns, layers, { ...amount, pins: known, marked });
-    return step ? { lines: all.lines.filter((line) => line.strong), of: 0 } : all; // a step's row and what is pinned, alone
+    return step ? { lines: all.lines.filter((line) => line.strong), of: 0 } : all; // only the step's row, pinned words, marked pairs
   }, [rows, columns, layers, amount, known, marked, step]);
   const red = useMemo(() => markedWords(marked, rows, columns), [rows, columns, marked]);
 

@@ -1,4 +1,4 @@
-/** Captions of the pictures of a text: what is shown, of how much, and what is not. */
+/** Captions of the views of a text: what is shown, how much of it, and what is left out. */
 import type { Choice, Position } from "../data/maps";
 import type { Kind, Text } from "../types";
 import type { View } from "./heatmap";
@@ -6,24 +6,24 @@ import type { View } from "./heatmap";
 interface Shown {
   text: Text;
   view: "lines" | "heatmap";
-  kind: Kind | null; // null in a model with one kind
+  kind: Kind | null; // null in a model with one kind of attention
   heads: string[];
   rows: Position[];
   columns: Position[];
   choice: Choice;
   threshold: number;
   top: number;
-  lines: number; // drawn
-  of: number; // that there were to draw
+  lines: number; // number of lines drawn
+  of: number; // number of lines before the limit
   highlight: string;
   pins: number;
-  step?: string | undefined; // of a generated text
-  near: View | null; // what of a heatmap is in view
+  step?: string | undefined; // the selected step of a generated text
+  near: View | null; // the visible part of a heatmap
 }
 
 const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
-/** How many positions there are, special tokens apart: `15 words and 2 special tokens`, `26 tokens (2 special)`. */
+/** The number of positions, special tokens counted separately: `15 words and 2 special tokens`, `26 tokens (2 special)`. */
 export function counted(positions: Position[], level: Choice["level"], side = ""): string {
   const special = positions.filter((position) => position.special).length;
   if (level === "token") return `${plural(positions.length, `${side}token`)}${special ? ` (${special} special)` : ""}`;

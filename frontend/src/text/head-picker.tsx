@@ -1,4 +1,4 @@
-/** An input that chooses heads by name, several at once. */
+/** A control that selects one or more heads by name. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { SERIES } from "../charts/colour";
@@ -8,7 +8,10 @@ import { useUnique } from "../ui/controls";
 
 const AMONG: Record<Kind, string> = { encoder: "within the source", decoder: "within the target", cross: "from the target to the source" };
 
-/** Heads as typed, `8-10, 5-4`, and the message for those that are not available. A bare name means the kind of the `current` head if it has to. */
+/**
+ * The heads in typed text such as `8-10, 5-4`, and a message about unknown names. A name without a kind means the kind
+ * of the `current` head if it has such a head, else the first kind.
+ */
 export function readHeads(typed: string, sites: readonly Site[], current: string | undefined): { heads: string[]; trouble: string } {
   const names = typed.split(/[\s,;]+/).filter(Boolean);
   const found = names.map((name) => findHead(name, sites, current) ?? findHead(name, sites));
@@ -19,7 +22,7 @@ export function readHeads(typed: string, sites: readonly Site[], current: string
   return { heads: [...new Set(found.filter((name) => name !== undefined))], trouble };
 }
 
-/** The heads after adding some: all of one kind, because others have other rows and columns, and no more than there are colours. */
+/** The heads after adding some: all of one kind, because other kinds have other rows and columns, and at most one per colour. */
 export function addHeads(shown: readonly string[], added: readonly string[]): { heads: string[]; note: string } {
   const kind = kindOf(added[0] ?? shown[0] ?? "");
   const same = [...new Set([...shown, ...added])].filter((head) => kindOf(head) === kind);
@@ -29,7 +32,7 @@ export function addHeads(shown: readonly string[], added: readonly string[]): { 
   return { heads: same.slice(0, SERIES.length), note: notes.join(" ") };
 }
 
-/** The chosen heads as chips with their colours, each with steps to its neighbours, and a field that adds more. */
+/** The selected heads as coloured chips with buttons for the previous and next head, and a field that adds heads. */
 export function HeadPicker(props: { sites: readonly Site[]; heads: readonly string[]; onChange: (heads: string[]) => void }): JSX.Element {
   const id = useUnique();
   const [typed, setTyped] = useState("");
@@ -44,7 +47,7 @@ export function HeadPicker(props: { sites: readonly Site[]; heads: readonly stri
     props.onChange(props.heads.map((head, i) => (i === at ? next : head)));
   };
   const group = useRef<HTMLDivElement>(null), removed = useRef<number | null>(null);
-  // What had the focus is gone with its chip: the next chip has it, or the field.
+  // The focus was on the removed chip. Move it to the next chip, or to the field.
   useLayoutEffect(() => {
     const at = removed.current, others = group.current?.querySelectorAll<HTMLElement>("[data-remove]") ?? [];
     removed.current = null;

@@ -1,4 +1,4 @@
-/** One head's map as a heatmap: rows attend, columns are attended to. It can be zoomed and moved. */
+/** The map of one head as a heatmap that can be zoomed and moved. Rows attend to columns. */
 import type { JSX } from "preact";
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -10,7 +10,7 @@ import { Button } from "../ui/controls";
 import { useWidth } from "../ui/hooks";
 import { isMarked, markedWords } from "./highlight";
 
-/** The cells in view: the first row and column, and how many of each. */
+/** The visible cells: the first row and column, and the numbers of rows and columns. */
 export interface View {
   row: number;
   column: number;
@@ -19,21 +19,21 @@ export interface View {
 }
 
 interface Plot {
-  x: number; // where the cells start
+  x: number; // position of the cells in pixels
   y: number;
-  width: number; // of all cells in view
+  width: number; // size of all visible cells in pixels
   height: number;
 }
 
 const FONT = 11.5, LEGEND = 34;
 
-/** What a heatmap shows: words for its columns and rows, its values, and the value of the last colour. */
+/** The subject of a heatmap: names of its columns and rows, the unit of its values, and the value of the last colour. */
 export interface Subject {
   name: string;
   corner: [columns: string, rows: string];
   unit: string;
   most: number;
-  over: boolean; // whether there are higher values
+  over: boolean; // whether some values are higher than `most`
 }
 
 const highest = (values: Float32Array): number => values.reduce((most, value) => Math.max(most, value), 0);
@@ -41,21 +41,21 @@ const highest = (values: Float32Array): number => values.reduce((most, value) =>
 /** The subject of a head's map. */
 export const attention = (grid: Grid, head: string): Subject => ({ name: `head ${head}`, corner: ["attended to →", "attending ↓"], unit: "weight", most: highest(grid.weights) || 1, over: false });
 
-const FAR = 1.5; // times the rest: a diagonal as high as that does not set the scale, as in figures
+const FAR = 1.5; // a diagonal more than 1.5 times as high as the rest does not set the scale, as in the static figures
 
-/** The subject of a measure of influence. What a word keeps for itself is often far above the rest, and would hide it. */
+/** The subject of a measure of influence. If the diagonal is far above the rest, it does not set the scale. */
 export function influence(grid: Grid, measure: string): Subject {
   const most = highest(grid.weights), apart = highest(grid.weights.filter((_, at) => Math.floor(at / grid.columns.length) !== at % grid.columns.length));
   const over = apart > 0 && most > FAR * apart;
   return { name: measure, corner: ["influence of →", "on ↓"], unit: measure, most: (over ? apart : most) || 1, over };
 }
 
-/** The whole map in view. */
+/** The view of the whole map. */
 export const whole = (grid: Grid): View => ({ row: 0, column: 0, rows: grid.rows.length, columns: grid.columns.length });
 
 const clamp = (value: number, low: number, high: number): number => Math.max(low, Math.min(high, value));
 
-/** A view so many times as near, the given cell kept where it is. */
+/** A view zoomed by `factor`. The given cell keeps its place on the screen. */
 function zoomed(view: View, grid: Grid, factor: number, [row, column]: [number, number]): View {
   const rows = clamp(Math.round(view.rows / factor), Math.min(3, grid.rows.length), grid.rows.length);
   const columns = clamp(Math.round(view.columns / factor), Math.min(3, grid.columns.length), grid.columns.length);
@@ -76,7 +76,7 @@ function plotOf(grid: Grid, subject: Subject, room: number): Plot {
   return { x, y, width: Math.max(60, cell * grid.columns.length), height: Math.max(60, cell * grid.rows.length) };
 }
 
-/** The cells in view as a picture of one pixel each. */
+/** The visible cells as an image with one pixel per cell. */
 function raster(grid: Grid, view: View, most: number): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = view.columns;
@@ -97,7 +97,7 @@ function raster(grid: Grid, view: View, most: number): HTMLCanvasElement {
   return canvas;
 }
 
-/** The view as a separate SVG element, the cells as a picture inside, for saving. */
+/** The view as a separate SVG element with the cells as an image, for saving. */
 export function heatmapSvg(grid: Grid, subject: Subject, view: View, marked: ReadonlySet<number>, row?: number): SVGSVGElement | null {
   const holder = document.createElement("div");
   render(<Drawing grid={grid} subject={subject} view={view} plot={plotOf(grid, subject, 720)} marked={marked} image={raster(grid, view, subject.most).toDataURL("image/png")} cell={null} row={row} />, holder);
@@ -129,7 +129,7 @@ export function Heatmap(props: { grid: Grid; subject: Subject; marked: ReadonlyS
     const column = view.column + Math.floor(((event.clientX - box.left) / box.width) * view.columns);
     return [clamp(row, 0, grid.rows.length - 1), clamp(column, 0, grid.columns.length - 1)];
   };
-  // Preact's wheel listeners are passive in some browsers; this one has to keep the page from zooming.
+  // Preact's wheel listeners are passive in some browsers, but this listener must prevent zooming of the page.
   useEffect(() => {
     const wheel = (event: WheelEvent): void => {
       if (!event.ctrlKey && !event.metaKey) return;
@@ -193,7 +193,7 @@ export function Heatmap(props: { grid: Grid; subject: Subject; marked: ReadonlyS
   );
 }
 
-/** Labels, marked cells and the scale around the cells; with `image`, the cells themselves. */
+/** Labels, marked cells and the scale; with `image`, also the cells. */
 function Drawing(props: { grid: Grid; subject: Subject; view: View; plot: Plot; marked: ReadonlySet<number>; image: string | null; cell: [number, number] | null; row?: number | undefined }): JSX.Element {
   const { grid, subject, view, plot, cell } = props;
   const high = plot.height / view.rows, wide = plot.width / view.columns;

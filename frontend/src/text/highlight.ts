@@ -1,4 +1,4 @@
-/** Which links of a text are drawn in red: those of a relation, or those between mentions of one entity. */
+/** The links of a text that are drawn in red: those of a relation, or those between mentions of one entity. */
 import { inWords } from "../data/directions";
 import { kindOf, sidesOf } from "../data/heads";
 import type { Position } from "../data/maps";
@@ -6,10 +6,10 @@ import type { NamedPairs, Side, Text } from "../types";
 
 export type Direction = "dep-to-head" | "head-to-dep";
 
-/** What to highlight. `relation` is a label as in the annotation; one without a subtype means its subtypes, too. */
+/** What to highlight. `relation` is a label of the annotation; a label without a subtype includes its subtypes. */
 export interface Highlight {
   relation?: string;
-  direction?: Direction; // which way the attention goes; dep-to-head unless said
+  direction?: Direction; // direction of the attention; dep-to-head by default
   coreferent?: boolean;
 }
 
@@ -21,7 +21,7 @@ export function highlightKey(highlight: Highlight | undefined): string {
   return highlight?.relation ? `${highlight.direction ?? "dep-to-head"} ${highlight.relation}` : "";
 }
 
-/** What can be highlighted in a head's map, as options of a select. Empty where its rows and columns are different texts. */
+/** The options of the highlight select for a head's map. Empty if its rows and columns are different texts. */
 export function highlightOptions(text: Text, head: string, first = ""): [key: string, name: string][] {
   const { queries, keys } = sidesOf(text, head);
   if (queries !== keys) return [];
@@ -33,23 +33,23 @@ export function highlightOptions(text: Text, head: string, first = ""): [key: st
   return wordPairs(text, head, "coreferent").size ? [...relations, ["coreferent", "coreferent mentions"]] : relations;
 }
 
-const WORDS = 0x100000; // more than a text has
-const ANY = WORDS - 1; // in place of a word: all words and special tokens
+const WORDS = 0x100000; // more words than any text has
+const ANY = WORDS - 1; // stands for all words and special tokens
 
-/** The value of the select that means the pairs that were named. */
+/** The value of the select for the named pairs. */
 export const NAMED = "named";
 
-/** A pair of words as one number, to look up in the set that `wordPairs` gives. */
+/** A pair of words as one number, as in the sets of `wordPairs`. */
 export const pairNumber = (query: number, key: number): number => query * WORDS + key;
 
-/** The pairs that were named, of the kind of attention that a head is. */
+/** The named pairs for the kind of attention of a head. */
 export function namedPairs(named: NamedPairs | undefined, head: string): Set<number> {
   const kind = kindOf(head), pairs = named?.pairs ?? {};
   const chosen = kind === null ? Object.values(pairs)[0] : pairs[kind];
   return new Set((chosen ?? []).map(([query, key]) => pairNumber(query ?? ANY, key ?? ANY)));
 }
 
-/** Whether a link is of a marked pair. */
+/** Whether a link belongs to a marked pair. */
 export function isMarked(marked: ReadonlySet<number>, row: Position, column: Position): boolean {
   const query = row.word < 0 ? null : row.word, key = column.word < 0 ? null : column.word;
   if (query !== null && marked.has(pairNumber(query, ANY))) return true;
@@ -57,14 +57,14 @@ export function isMarked(marked: ReadonlySet<number>, row: Position, column: Pos
   return query !== null && key !== null && marked.has(pairNumber(query, key));
 }
 
-/** The rows and columns whose words are in marked pairs. */
+/** The rows and columns with words of marked pairs. */
 export function markedWords(marked: ReadonlySet<number>, rows: readonly Position[], columns: readonly Position[]): { row: Set<number>; column: Set<number> } {
   const queries = new Set([...marked].map((pair) => Math.floor(pair / WORDS))), keys = new Set([...marked].map((pair) => pair % WORDS));
   const among = (positions: readonly Position[], words: ReadonlySet<number>): Set<number> => new Set(positions.flatMap(({ word }, at) => (word >= 0 && words.has(word) ? [at] : [])));
   return { row: among(rows, queries), column: among(columns, keys) };
 }
 
-/** The pairs of words (attending, attended to) that a highlight means. */
+/** The pairs of words (attending, attended to) of a highlight. */
 export function wordPairs(text: Text, head: string, key: string): Set<number> {
   const { queries, keys } = sidesOf(text, head);
   if (!key || queries !== keys) return new Set();

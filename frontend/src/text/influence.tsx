@@ -19,7 +19,7 @@ import type { Shown } from "./text-view";
 
 type Arrived = { measure: string; packed: PackedInfluence } | { measure: string; trouble: string } | null;
 
-/** Influence by a measure, once it has arrived; what arrives late, for another measure or text, is dropped. */
+/** Influence by a measure; null until it has arrived. Late replies for another measure or text are dropped. */
 function useInfluence(source: MapSource, text: Text, measure: string): Arrived {
   const [arrived, setArrived] = useState<Arrived>(null);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The links of one isolated word: drawn, with their weights, and as text. */
+/** The links of one isolated word: as lines with weights, and as text. */
 import type { JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { fit, visible, widthOf } from "../charts/labels";
@@ -10,7 +10,7 @@ import { ends, linksAt, middle, opacityOf, samePlace, strokeOf } from "./line-la
 
 export type Watch = (listener: (place: Place | null) => void) => () => void;
 
-/** Says to those who watch which word is looked at. The picture itself is not drawn again: it may hold a thousand words. */
+/** Functions that isolate a word and observe the isolated word. The picture may have a thousand words, so it is not redrawn. */
 export function useIsolation(picture: RefObject<HTMLDivElement | null>): [isolate: (place: Place | null) => void, watch: Watch] {
   const state = useRef<{ place: Place | null; listeners: Set<(place: Place | null) => void> }>({ place: null, listeners: new Set() });
   const { listeners } = state.current;
@@ -27,7 +27,7 @@ export function useIsolation(picture: RefObject<HTMLDivElement | null>): [isolat
   return [isolate, watch];
 }
 
-/** The word that is looked at, or else the only one that is pinned, whose lines the picture has drawn already. */
+/** The isolated word, or else the only pinned word. The lines of a pinned word are already `drawn` in the picture. */
 function useWatched(watch: Watch | undefined, scene: Scene): { place: Place | null; drawn: boolean } {
   const [place, setPlace] = useState<Place | null>(null);
   useEffect(() => watch?.(setPlace), []);
@@ -35,14 +35,15 @@ function useWatched(watch: Watch | undefined, scene: Scene): { place: Place | nu
   return { place: known ?? (scene.pins.length === 1 ? scene.pins[0]! : null), drawn: !known };
 }
 
-/** The links of the word that is looked at, or of the only one that is pinned, with weights beside the words at their other ends. */
+/** The links of the isolated word, or of the only pinned word, with weights beside the words at their other ends. */
 export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.Element | null {
   const { place, drawn } = useWatched(props.watch, props);
   if (!place) return null;
   const { layout, layers, rows, columns } = props;
   const pinned = props.pins.some((pin) => samePlace(pin, place));
   const left = place.side === "row";
-  const strokes = new Map<string, { colour: string; opacity: string; path: string }>(); // one for all links that look alike: 512 elements take too long
+  // One path per set of links that look alike, because 512 elements are too slow.
+  const strokes = new Map<string, { colour: string; opacity: string; path: string }>();
   const printed = new Map<number, { weight: number; layer: number }[]>();
   layers.forEach((of, layer) => {
     for (const { other, weight } of linksAt(of, rows.length, columns.length, place)) {
@@ -55,8 +56,8 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
       printed.set(other, [...(printed.get(other) ?? []), { weight, layer }]);
     }
   });
-  const start = left ? layout.width - layout.slots * layout.slot : 0; // of the weights
-  const own = widthOf(layout.labels[place.side][place.at]!, layout.font) * (pinned ? 1.12 : 1) + 8; // bold is wider
+  const start = left ? layout.width - layout.slots * layout.slot : 0; // left edge of the weights
+  const own = widthOf(layout.labels[place.side][place.at]!, layout.font) * (pinned ? 1.12 : 1) + 8; // bold text is wider
   return (
     <g>
       <rect x={left ? layout.left + 4 - own : layout.right - 4} y={middle(layout, place.at) - layout.step / 2} width={own} height={layout.step} rx={3} fill="var(--hs-soft)" stroke="var(--hs-line)" />
@@ -66,7 +67,7 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
       <g class="hs-weights" font-size={11} text-anchor="end">
         {[...printed].map(([other, list]) =>
           list.sort((a, b) => b.weight - a.weight).slice(0, layout.slots).map(({ weight, layer }, rank) => {
-            const slot = layers.length > layout.slots ? rank : layer; // each head has its own, if there is room
+            const slot = layers.length > layout.slots ? rank : layer; // one column per head if there is room, else in order of weight
             const x = start + (slot + 1) * layout.slot - 4, y = middle(layout, other);
             return (
               <>
@@ -81,7 +82,7 @@ export function Isolated(props: Scene & { layout: Layout; watch?: Watch }): JSX.
   );
 }
 
-/** The word that is looked at and its strongest links, in words. */
+/** The isolated word and its strongest links, as text. */
 export function Readout(props: Scene & { watch: Watch; hint: boolean }): JSX.Element {
   const { place } = useWatched(props.watch, props);
   const { rows, columns, layers } = props;

@@ -1,17 +1,18 @@
-/** Lines drawn on a canvas: a browser cannot hold an SVG element for each of many thousands. */
+/** Lines on a canvas, because a browser cannot handle many thousands of SVG elements. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useTheme } from "../ui/hooks";
 import type { Layer, Layout, Line } from "./line-layout";
 import { ends, strokeOf } from "./line-layout";
 
-/** Lines on a canvas, sharp on any screen. */
+/** Lines on a canvas, at the resolution of the screen. */
 export function LineCanvas({ layout, layers, lines }: { layout: Layout; layers: readonly Layer[]; lines: readonly Line[] }): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   useLayoutEffect(() => {
     const element = canvas.current!, pen = element.getContext("2d")!;
-    const scale = Math.min(devicePixelRatio || 1, 16_000 / layout.height, Math.sqrt(16e6 / (layout.width * layout.height))); // what browsers can hold
+    // Browsers limit the height and the area of a canvas.
+    const scale = Math.min(devicePixelRatio || 1, 16_000 / layout.height, Math.sqrt(16e6 / (layout.width * layout.height)));
     element.width = Math.round(layout.width * scale);
     element.height = Math.round(layout.height * scale);
     const colours = getComputedStyle(element), known = new Map<string, string>();

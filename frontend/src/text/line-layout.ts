@@ -5,7 +5,7 @@ import { links } from "../data/maps";
 import { isMarked } from "./highlight";
 import type { Step } from "./steps";
 
-/** One head's weights between the rows and columns that all heads of a picture share. */
+/** The weights of one head. All heads of a picture have the same rows and columns. */
 export interface Layer {
   head: string;
   colour: string; // var(--hs-…)
@@ -14,7 +14,7 @@ export interface Layer {
 
 export type SideName = "row" | "column";
 
-/** A word of either column of the picture. */
+/** A word in the left or right column of the picture. */
 export interface Place {
   side: SideName;
   at: number;
@@ -23,10 +23,10 @@ export interface Place {
 export interface Line extends Link {
   layer: number;
   strong: boolean; // pinned or highlighted
-  marked: boolean; // of a pair that is highlighted
+  marked: boolean; // in a highlighted pair
 }
 
-/** All that a picture of lines shows. */
+/** The content of a picture of lines. */
 export interface Scene {
   rows: Position[];
   columns: Position[];
@@ -34,16 +34,19 @@ export interface Scene {
   lines: readonly Line[];
   pins: readonly Place[];
   marked: Record<SideName, ReadonlySet<number>>; // words of highlighted pairs
-  pairs: ReadonlySet<number>; // the pairs themselves
-  step?: Step | undefined; // of a generated text: only its row is drawn, and what came later is faint
+  pairs: ReadonlySet<number>; // the highlighted pairs
+  step?: Step | undefined; // of a generated text: only its row is drawn, and later tokens are faint
 }
 
 export const samePlace = (a: Place | null, b: Place | null): boolean => a?.side === b?.side && a?.at === b?.at;
 
-export const MOST = 20_000; // lines; more cannot be told apart
-const LEAST = 0.005; // what is printed as 0.01
+export const MOST = 20_000; // most lines; more cannot be distinguished
+const LEAST = 0.005; // the smallest weight that is printed as 0.01
 
-/** The lines to draw, the most important last, and how many there were. Words that are pinned and pairs that are marked keep links that others would lose. */
+/**
+ * The lines to draw, most important last, and the number of lines before the limit. The threshold and the number of
+ * links per word do not apply to pinned words and marked pairs.
+ */
 export function linesOf(
   rows: Position[], columns: Position[], layers: readonly Layer[],
   choice: { threshold: number; top: number; pins: readonly Place[]; marked: ReadonlySet<number> },
@@ -72,7 +75,7 @@ export function linesOf(
   return { lines: lines.slice(-MOST), of: lines.length };
 }
 
-/** The links of one word in one head, the strongest first. */
+/** The links of one word in one head, strongest first. */
 export function linksAt(layer: Layer, height: number, width: number, { side, at }: Place): { other: number; weight: number }[] {
   const found = [];
   for (let other = 0; other < (side === "row" ? width : height); other++) {
@@ -82,17 +85,17 @@ export function linksAt(layer: Layer, height: number, width: number, { side, at 
   return found.sort((a, b) => b.weight - a.weight);
 }
 
-/** Where everything stands, in pixels. */
+/** Positions and sizes in pixels. */
 export interface Layout {
   width: number;
   height: number;
   top: number;
-  step: number; // from word to word
+  step: number; // distance between words
   font: number;
-  slots: number; // weights that are printed beside a word
-  slot: number; // width of each
-  left: number; // where the words on the left end
-  right: number; // where the words on the right start
+  slots: number; // number of weights printed beside a word
+  slot: number; // width of a printed weight
+  left: number; // right end of the words on the left
+  right: number; // left end of the words on the right
   labels: Record<SideName, string[]>;
 }
 
@@ -119,22 +122,25 @@ export function layoutOf(rows: Position[], columns: Position[], heads: number, s
   };
 }
 
-/** The height at which a word stands. */
+/** The vertical centre of a word. */
 export const middle = (layout: Layout, at: number): number => layout.top + (at + 0.5) * layout.step;
 
-/** The ends of a line; those of several heads are set apart a little. */
+/** The ends of a line. The lines of several heads are shifted a little. */
 export function ends(layout: Layout, line: { row: number; column: number; layer: number }, heads: number): [x1: number, y1: number, x2: number, y2: number] {
   const shift = (line.layer - (heads - 1) / 2) * Math.min(2.5, layout.step / 2 / heads);
   return [layout.left + PAD, middle(layout, line.row) + shift, layout.right - PAD, middle(layout, line.column) + shift];
 }
 
-/** A line of this weight or more can be distinguished from the background, in light and in dark. */
+/** Lines of this weight or more can be distinguished from the background, in light and in dark. */
 export const SEEN = 0.05;
 
 export const opacityOf = (weight: number): number => (weight >= SEEN ? 0.35 + 0.65 * Math.min(1, weight) : (0.38 * weight) / SEEN);
 export const widthOfLine = (weight: number, strong: boolean): number => (strong ? 2.2 : 1.2) + 0.9 * Math.min(1, weight);
 
-/** How a line is drawn. Red is for highlighted pairs of one head alone; with several each link keeps its head's colour. What is neither highlighted nor pinned fades. */
+/**
+ * The stroke of a line. Highlighted pairs are red if there is one head; with several heads each link has the colour of
+ * its head. With `emphasis`, lines that are neither highlighted nor pinned are fainter.
+ */
 export function strokeOf(line: Line, layers: readonly Layer[], emphasis: boolean): { colour: string; opacity: number; width: number } {
   const faded = emphasis && !line.strong;
   return {

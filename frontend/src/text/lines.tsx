@@ -1,4 +1,4 @@
-/** Attention as lines between two columns of words: on the left those that attend, on the right those attended to. */
+/** Attention as lines between two columns of words: attending words on the left, attended words on the right. */
 import type { JSX } from "preact";
 import { render } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -14,9 +14,9 @@ import type { Layout, Place, Scene, SideName } from "./line-layout";
 import { ends, layoutOf, middle, PAD, strokeOf } from "./line-layout";
 import type { Step } from "./steps";
 
-const ON_CANVAS = 2_000; // lines; above this they are painted, not made elements
+const ON_CANVAS = 2_000; // lines; a larger number is drawn on a canvas, not as SVG elements
 
-/** The picture of lines, with everything that one can do to its words. */
+/** The picture of lines with its interaction. */
 export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => void }): JSX.Element {
   const { rows, columns, layers, lines } = props;
   const body = useRef<HTMLDivElement>(null);
@@ -60,7 +60,7 @@ export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => v
     moves[event.key]!();
     event.preventDefault();
   };
-  // One word of each column can be reached by Tab; arrows move on from there.
+  // Tab reaches one word per column; arrow keys move from there.
   useLayoutEffect(() => {
     for (const column of picture.current?.querySelectorAll("[data-side]") ?? [])
       if (!column.querySelector('[tabindex="0"]')) column.querySelector("[role=option]")?.setAttribute("tabindex", "0");
@@ -91,7 +91,7 @@ export function Lines(props: Scene & { hint: boolean; onPin: (place: Place) => v
   );
 }
 
-/** The picture as a separate SVG element, all lines in it, for saving; with a legend of several heads, which the page has as chips. */
+/** The picture as a separate SVG element with all lines, for saving. It has a legend of the heads, which are chips on the page. */
 export function linesSvg(scene: Scene): SVGSVGElement | null {
   const holder = document.createElement("div");
   render(<LinesPicture {...scene} layout={layoutOf(scene.rows, scene.columns, scene.layers.length, 680)} legend />, holder);
@@ -133,7 +133,7 @@ function LinesPicture(props: Scene & { layout: Layout; watch?: Watch; legend?: b
   );
 }
 
-/** A ground behind the words that the model wrote, on both sides. */
+/** A background behind the words that the model generated, on both sides. */
 function Shade({ rows, layout }: { rows: Position[]; layout: Layout }): JSX.Element | null {
   const first = rows.findIndex((position) => position.generated);
   if (first < 0) return null;
@@ -174,7 +174,7 @@ function Words({ side, positions, layout, red, pins, step }: { side: SideName; p
   );
 }
 
-/** A token for an unknown word, with the word itself beneath. */
+/** The token for an unknown word, with the word below it. */
 const Unknown = ({ label, original, x, font }: { label: string; original: string; x: number; font: number }): JSX.Element => (
   <>
     <tspan x={x} dy={-font * 0.26} font-size={font * 0.8}>{label}</tspan>

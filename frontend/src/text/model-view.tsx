@@ -1,4 +1,4 @@
-/** All heads of a model on one text as thumbnails; choosing one opens it (the model view of bertviz). */
+/** All heads of a model on one text as thumbnails; a click opens a head (the model view of bertviz). */
 import type { JSX } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { LINES, WEIGHTS } from "../charts/colour-scale";
@@ -17,10 +17,10 @@ import { mapsFile } from "../ui/save";
 import type { TextViewProps } from "./text-controls";
 
 type Style = "lines" | "maps";
-const LONG = 40; // tokens of a text whose lines can be told apart, as in figures
-const SAMPLE = 300; // letters of the text
+const LONG = 40; // most tokens of a text whose lines can be distinguished, as in the static figures
+const SAMPLE = 300; // characters of the text
 
-/** `selected` is open beside it, and `known` says what heads are known for. */
+/** `selected` is the head that is open beside the grid; `known` are descriptions of known heads. */
 export function ModelView(props: Pick<TextViewProps, "data" | "source" | "choice" | "tabs" | "controls"> & { onSelect: (head: string) => void; title?: string; selected?: string; known?: ReadonlyMap<string, string> }): JSX.Element {
   const { data, source, choice, onSelect, selected = null, known } = props;
   const { text } = data;

@@ -1,4 +1,4 @@
-/** One sentence with the attention of one head as arcs: annotated links in red on one side, all other links on the other. */
+/** One sentence with the attention of one head as arcs: annotated links in red on one side, other links on the other side. */
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { LIGHT } from "../charts/colour";
@@ -6,7 +6,7 @@ import { widthOf } from "../charts/labels";
 import { useWidth } from "../ui/hooks";
 import { opacityOf, widthOfLine } from "./line-layout";
 
-/** A link from the word that attends to the one attended to. */
+/** A link from the attending word to the attended word. */
 export type Arc = [from: number, to: number, weight: number, annotated: boolean];
 
 export interface SentenceData {
@@ -15,14 +15,17 @@ export interface SentenceData {
 }
 
 interface Placed {
-  at: number; // where the word's middle is, along the sentence
-  span: number; // its width, or its height in a column
+  at: number; // position of the word's centre along the sentence
+  span: number; // width of the word
 }
 
 const SIZES = [29, 26, 23, 21, 19, 17], GAP = 0.32, ROW = 30, NARROW = 560, COLUMN = 26;
 const SERIF = LIGHT["--hs-serif"]!;
 
-/** A sentence in a line if it fits; on a narrow screen in a column; of a long text, and on cards, the words around the strongest annotated link. */
+/**
+ * A sentence in one line if it fits, else in a column on a narrow screen. For long texts and for cards, only the words
+ * around the strongest annotated link are shown.
+ */
 export function Sentence({ data, small }: { data: SentenceData; small: boolean }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const room = useWidth(box);
@@ -36,7 +39,7 @@ export function Sentence({ data, small }: { data: SentenceData; small: boolean }
 const wide = (word: string, size: number, bold = true): number => widthOf(word, size, SERIF, bold ? 700 : 400);
 const lengthOf = (words: readonly string[], size: number): number => words.reduce((sum, word) => sum + wide(word, size), 0) + (words.length - 1) * size * GAP;
 
-/** The words around the strongest annotated link, or the strongest of all, that fit in the room. */
+/** The words that fit into the room, around the strongest annotated link or else the strongest link. */
 function around({ words, links }: SentenceData, room: number, size: number): SentenceData {
   const annotated = links.filter(([, , , is]) => is);
   const fits = (arcs: Arc[]): Arc[] => arcs.filter(([a, b]) => lengthOf(words.slice(Math.min(a, b), Math.max(a, b) + 1), size) <= room - 8);
@@ -93,14 +96,14 @@ function InColumn({ data, room }: { data: SentenceData; room: number }): JSX.Ele
   );
 }
 
-/** Annotated links on one side, all others on the other; without an annotated one all are on the first. Cards have one side. */
+/** Annotated links on one side, other links on the other side. Without annotated links, all are on the first side. Cards have one side. */
 function parted({ links }: SentenceData, small: boolean): { above: Arc[]; below: Arc[] } {
   const annotated = links.filter(([, , , is]) => is), others = links.filter(([, , , is]) => !is);
   if (!annotated.length) return { above: others, below: [] };
   return { above: annotated, below: small ? [] : others };
 }
 
-/** The words of annotated links: those that attend, and those attended to. */
+/** The words of annotated links: attending words are "from", attended words "to". */
 function ends({ links }: SentenceData): Map<number, "from" | "to"> {
   const annotated = links.filter(([, , , is]) => is);
   return new Map([...annotated.map(([, to]) => [to, "to"] as const), ...annotated.map(([from]) => [from, "from"] as const)]);
@@ -126,7 +129,7 @@ function Arcs({ arcs, word, path, arrow = false }: { arcs: readonly Arc[]; word:
   );
 }
 
-/** A dot where a link ends: at the word attended to. */
+/** A dot at the end of a link, at the attended word. */
 function Tip({ path, annotated, faded }: { path: string; annotated: boolean; faded: boolean }): JSX.Element {
   const [x, y] = path.split(/[ ]/).at(-1)!.split(",");
   return <circle cx={x} cy={y} r={annotated ? 3.4 : 2.4} stroke="none" fill={annotated ? "var(--hs-red)" : "var(--hs-s1)"} opacity={faded ? 0.15 : 1} />;
@@ -144,7 +147,7 @@ function Word(props: { text: string; x: number; y: number; font: number; anchor:
   );
 }
 
-/** The picture in words, for those who do not see it. */
+/** A description of the picture for screen readers. */
 function spoken({ words, links }: SentenceData): string {
   const annotated = links.filter(([, , , is]) => is), told = annotated.length ? annotated : [...links].sort((a, b) => b[2] - a[2]).slice(0, 6);
   return `${words.join(" ")} Links: ${told.map(([from, to, weight]) => `${words[from]} to ${words[to]}, ${weight.toFixed(2)}`).join("; ")}`;

@@ -1,11 +1,11 @@
-/** The steps in which a model wrote a text: the token that each chose, and the row of attention whose output chose it. */
+/** The steps of a generation: the token that each step chose, and the row of attention whose output chose it. */
 import type { JSX } from "preact";
 import { fit, visible } from "../charts/labels";
 import type { Choice, Position } from "../data/maps";
 import type { Text } from "../types";
 import { Slider } from "../ui/controls";
 
-/** A step: the place, among the rows shown, of the token that was chosen, and of the one before it, whose output chose it. */
+/** A step: the row of the chosen token, and the row before it, whose output chose the token. */
 export interface Step {
   number: number; // from 1
   of: number;
@@ -13,7 +13,7 @@ export interface Step {
   row: number;
 }
 
-/** All steps whose rows are shown: none at the level of words, and none of a text that nobody generated. */
+/** All steps whose rows are shown: none at the word level, and none for a text without generated tokens. */
 export function stepsOf(rows: readonly Position[], choice: Choice, { source, window }: Text): Step[] {
   if (choice.level === "word") return [];
   const of = (window ? window[1] - window[0] : source.tokens.length) - (source.generated ?? 0);
@@ -25,7 +25,7 @@ const named = (position: Position | undefined): string => `“${fit(visible(posi
 /** A step in words: `step 3 of 40: “hand”`. */
 export const stepName = (step: Step, rows: readonly Position[]): string => `step ${step.number} of ${step.of}: ${named(rows[step.chosen])}`;
 
-/** The slider over all steps; at 0 all rows are shown. */
+/** The slider for the steps. At 0 all rows are shown. */
 export function Steps(props: { steps: readonly Step[]; rows: readonly Position[]; value: number; onChange: (value: number) => void }): JSX.Element | null {
   const { steps, rows, value } = props;
   const step = steps[value - 1];

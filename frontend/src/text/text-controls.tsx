@@ -1,4 +1,4 @@
-/** Props and controls that the views of one text share: which heads, tokens or words, and what is red. */
+/** Props and controls that the views of one text share: heads, tokens or words, and links in red. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Choice } from "../data/maps";
@@ -6,7 +6,7 @@ import type { MapSource, TextData } from "../types";
 import { Select } from "../ui/controls";
 import { highlightOptions, NAMED, namedPairs, wordPairs } from "./highlight";
 
-/** What each view of a text is given. */
+/** The props of each view of a text. */
 export interface TextViewProps {
   data: TextData;
   source: MapSource;
@@ -14,11 +14,11 @@ export interface TextViewProps {
   onHeads: (heads: string[]) => void;
   choice: Choice;
   marking: Marking;
-  tabs: JSX.Element; // which view to show
-  controls: JSX.Element; // for the choice
+  tabs: JSX.Element; // buttons that select the view
+  controls: JSX.Element; // controls of `choice`
 }
 
-/** What is red: the pairs of words, what they are called, and what else could be. */
+/** The pairs of words in red, their name, and the options of the select. */
 export interface Marking {
   marked: ReadonlySet<number>;
   name: string;
@@ -37,7 +37,7 @@ export const Choices = ({ choice, onChange }: { choice: Choice; onChange: (choic
   </>
 );
 
-/** What is red in maps such as a head's; `first` is red at first, unless pairs were named. */
+/** The marking in maps with the rows and columns of `head`. It starts with the named pairs if there are any, else with `first`. */
 export function useMarking({ text, highlight: named }: TextData, head: string, first: string): Marking {
   const [value, onChange] = useState(named ? NAMED : first);
   return useMemo(() => {
@@ -49,6 +49,6 @@ export function useMarking({ text, highlight: named }: TextData, head: string, f
   }, [text, named, head, first, value]);
 }
 
-/** A select of what is red, where there is something to choose. */
+/** The select for the marking; null if there are no options. */
 export const MarkingSelect = ({ marking, label }: { marking: Marking; label: string }): JSX.Element | null =>
   marking.options.length ? <Select label={label} value={marking.value} options={[["", "nothing"], ...marking.options]} onChange={marking.onChange} /> : null;

@@ -1,4 +1,4 @@
-/** One text: attention of some heads, influence between its words, or all heads at a glance. */
+/** One text: the attention of selected heads, the influence between its words, or all heads. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { allHeads } from "../data/heads";
@@ -16,7 +16,7 @@ import { Choices, useMarking } from "./text-controls";
 export type ViewName = NonNullable<TextData["view"]>;
 const NAMES: Record<ViewName, string> = { lines: "lines", heatmap: "heatmap", influence: "influence", model: "all heads" };
 
-/** What a reader chose of the views of a text. */
+/** The state of the views of a text. */
 export interface Shown {
   heads: string[];
   view: ViewName;
@@ -24,7 +24,7 @@ export interface Shown {
   influence: { measure: string; layer: string };
 }
 
-/** What is shown before a reader chooses. */
+/** The initial state of the views of a text. */
 export function shownFirst(data: TextData, highlighted = false): Shown {
   const all = allHeads(data.sites).map((head) => head.name);
   return {
@@ -36,8 +36,8 @@ export function shownFirst(data: TextData, highlighted = false): Shown {
 }
 
 /**
- * The views of one text. `compact` is for one example under a head: no other heads to choose.
- * `highlight` is what is red at first. With `shown` a host keeps what was chosen, and is told of changes by `onShown`.
+ * The views of one text. `compact` is for an example of one head, which cannot be changed. `highlight` is in red
+ * initially. With `shown`, the caller keeps the state, and `onShown` is called with changes.
  */
 export function TextView(props: {
   data: TextData;
@@ -47,7 +47,7 @@ export function TextView(props: {
   title?: string;
   shown?: Shown;
   onShown?: (shown: Shown) => void;
-  without?: ViewName; // a view that the host shows itself
+  without?: ViewName; // a view that the caller shows separately
 }): JSX.Element {
   const { data, source, compact = false } = props;
   const first = highlightKey(props.highlight);
@@ -59,7 +59,7 @@ export function TextView(props: {
   const head = view === "influence" ? all[0]! : (heads[0] ?? ""); // influence has the rows and columns of the first kind of attention
   const marking = useMarking(data, head, first);
   const group = useRef<HTMLSpanElement>(null), pressed = useRef(false);
-  // A view brings its own buttons: the one that was pressed keeps the focus.
+  // Each view renders new buttons. Return the focus to the pressed button.
   useLayoutEffect(() => {
     if (pressed.current) group.current?.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
     pressed.current = false;

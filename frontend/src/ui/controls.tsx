@@ -4,12 +4,12 @@ import { useState } from "preact/hooks";
 
 let ids = 0;
 
-/** An id that no other element has: Preact's own start again in every root, and a page has several. */
+/** A unique id. The ids of Preact restart in every root, and a page has several roots. */
 export function useUnique(): string {
   return useState(() => `hs-${(ids += 1)}`)[0];
 }
 
-/** A button that stays where it is, and keeps the focus, while there is nothing for it to do. */
+/** A button that stays in place and keeps the focus while it is disabled. */
 export function Button(props: { idle: boolean; onClick?: () => void; label?: string; type?: "button" | "submit"; children: ComponentChildren }): JSX.Element {
   const onClick = (event: Event): void => (props.idle ? event.preventDefault() : props.onClick?.());
   return <button type={props.type ?? "button"} aria-disabled={props.idle} aria-label={props.label} onClick={onClick}>{props.children}</button>;
@@ -49,7 +49,7 @@ export function Toggle(props: { label: string; value: boolean; onChange: (value:
   );
 }
 
-/** A choice of few, as buttons side by side. */
+/** A choice between a few options, as adjacent buttons. */
 export function Switch<T extends string>(props: { label: string; value: T; options: readonly (readonly [T, string])[]; onChange: (value: T) => void }): JSX.Element {
   return (
     <span class="hs-field" role="group" aria-label={props.label}>

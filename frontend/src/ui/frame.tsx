@@ -3,13 +3,16 @@ import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { download, pngFile, svgFile } from "./save";
 
-/** A figure with its caption, and buttons that save it as SVG, PNG and CSV. The first <svg> inside is what is saved, unless `svg` gives another. */
+/**
+ * A figure with its caption, and buttons that save it as SVG, PNG and CSV. The saved SVG is the first <svg> inside,
+ * or the result of `svg`.
+ */
 export function Frame(props: {
   name: string;
   title?: string;
-  caption: string; // says n
+  caption: string; // includes n
   signature: string;
-  brief?: boolean; // the signature's end will do here, as it does on a page that has it whole; saved files have it whole
+  brief?: boolean; // show only the end of the signature, as on pages that show all of it elsewhere; saved files have all of it
   csv: () => string;
   svg?: () => SVGSVGElement | null;
   children: ComponentChildren;

@@ -1,8 +1,8 @@
-/** Hooks: the width of an element, the theme of the page. */
+/** Hooks for the width of an element and for the theme of the page. */
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { RefObject } from "preact";
 
-/** The width in pixels of an element, followed as it changes; 0 before it is on the page. */
+/** The current width of an element in pixels; 0 before it is on the page. */
 export function useWidth(element: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -16,7 +16,7 @@ export function useWidth(element: RefObject<HTMLElement | null>): number {
   return width;
 }
 
-/** A number that changes when the page turns light or dark, for what is painted and cannot follow a style sheet. */
+/** A number that changes with the theme of the page, for canvases, which do not follow style sheets. */
 export function useTheme(): number {
   const [turn, setTurn] = useState(0);
   useEffect(() => {

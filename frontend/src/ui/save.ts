@@ -1,28 +1,28 @@
-/** Saving a view: SVG that stands on its own, PNG made from it, CSV of the numbers behind it. */
+/** Saving a view: a self-contained SVG, a PNG made from it, and a CSV file of its numbers. */
 import { LIGHT } from "../charts/colour";
 import { wrap } from "../charts/labels";
 
-const FONT = 10, STEP = 13; // of captions
-const NARROWEST = 320; // pixels; captions need them
+const FONT = 10, STEP = 13; // font size and line height of captions
+const NARROWEST = 320; // pixels; the least width for a caption
 
 const escape = (text: string): string => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!);
 
-/** An SVG element as a file: light colours in place of custom properties, white ground, the caption below as text. */
+/** An SVG element as a file: light colours instead of custom properties, a white background, and the caption as text below. */
 export function svgFile(svg: SVGSVGElement, caption: string): string {
   const box = svg.viewBox.baseVal;
   const height = box.height || svg.clientHeight, width = Math.max(NARROWEST, box.width || svg.clientWidth);
   const inner = new XMLSerializer().serializeToString(svg).replace(/^<svg[^>]*>/, "").replace(/<\/svg>$/, "");
-  const lines = wrap(caption, (width - 8) * 0.95, FONT); // other fonts are wider
+  const lines = wrap(caption, (width - 8) * 0.95, FONT); // other fonts may be wider
   const text = lines.map((line, i) => `<text x="${box.x + 4}" y="${box.y + height + 16 + i * STEP}" font-size="${FONT}" fill="${LIGHT["--hs-faint"]}">${escape(line)}</text>`).join("");
   const total = height + 14 + lines.length * STEP;
   const file =
     `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="${width}" height="${total}" viewBox="${box.x} ${box.y} ${width} ${total}" font-family="${escape(LIGHT["--hs-sans"]!)}">` +
     `<rect x="${box.x}" y="${box.y}" width="${width}" height="${total}" fill="#ffffff"/>${inner}${text}</svg>\n`;
-  // Only inside of tags: a word of the text may be spelled like a colour.
+  // Replace only inside tags, because a word of the text may look like a colour.
   return file.replace(/<[^>]*>/g, (tag) => tag.replace(/var\((--hs-[a-z0-9-]+)\)/g, (whole, name: string) => LIGHT[name] ?? whole).replace(/currentColor/g, LIGHT["--hs-ink"]!));
 }
 
-/** An SVG file drawn twice as large on white. */
+/** An SVG file as a PNG at twice the size, on white. */
 export async function pngFile(svg: string): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
@@ -38,7 +38,7 @@ export async function pngFile(svg: string): Promise<Blob> {
 
 export type Cell = string | number | null;
 
-/** Rows as CSV; text that holds a comma, a quote or a line break is quoted, and none can start a formula: `+1` is none, `+1+A1` is. */
+/** Rows as CSV. Text with a comma, a quote or a line break is quoted; text that starts a formula is escaped (`+1+A1`, but not `+1`). */
 export function csvFile(header: string[], rows: Iterable<Cell[]>): string {
   const cell = (value: Cell): string => {
     if (value === null) return "";
@@ -49,7 +49,7 @@ export function csvFile(header: string[], rows: Iterable<Cell[]>): string {
   return [header, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
-/** Maps as CSV, the same columns in all views: which position attends to which, counted from 1. */
+/** Maps as CSV, with the same columns in all views. Positions are counted from 1. */
 export function mapsFile(maps: Iterable<{ head: string; rows: readonly { text: string }[]; columns: readonly { text: string }[]; weights: Float32Array }>): string {
   function* lines(): Iterable<Cell[]> {
     for (const { head, rows, columns, weights } of maps)

@@ -429,13 +429,13 @@ def rerun(
     engine: str = "local",
     workers: int = 2,
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Rerun:
     """Repeat a run or a study with its settings, and compare every table and state with the results in its folder.
 
     The new results are written to `out`, or to a folder beside the old one that is removed if all is identical.
     `model`, the corpora and the `other` model of twins need to be named only if they were moved. If their content has
-    changed, an error is raised before anything is computed. `tell` receives a line for each version that has changed.
+    changed, an error is raised before anything is computed. `notify` receives a line for each version that has changed.
 
     >>> import headscope as hs, tempfile
     >>> folder = tempfile.mkdtemp() + "/run"
@@ -455,7 +455,7 @@ def rerun(
         "engine": engine,
         "workers": workers,
         "progress": progress,
-        "tell": tell,
+        "notify": notify,
     }
     return make_again(results, Path(out) if out is not None else None, corpora=corpora, **how)
 

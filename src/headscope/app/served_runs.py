@@ -228,7 +228,7 @@ def summary(results: Results) -> dict[str, Any]:
     }
 
 
-def find_runs(paths: Iterable[Path], say: Callable[[str], None] = lambda line: None) -> dict[str, Results]:
+def find_runs(paths: Iterable[Path], notify: Callable[[str], None] = lambda line: None) -> dict[str, Results]:
     """The runs in folders, or in folders of folders, by name. One that cannot be opened is skipped and reported."""
     runs: dict[str, Results] = {}
     for path in paths:
@@ -242,7 +242,7 @@ def find_runs(paths: Iterable[Path], say: Callable[[str], None] = lambda line: N
             try:
                 _add(runs, child, open_run(child))
             except RunError as error:
-                say(f"skipped: {error}")
+                notify(f"skipped: {error}")
     return runs
 
 

@@ -29,9 +29,9 @@ def serve(
     port: int = 8765,
     max_tokens: int = 512,
     open_browser: bool = False,
-    say: Callable[[str], None] = print,
+    notify: Callable[[str], None] = print,
 ) -> None:
-    """Serve runs and models until interrupted. `say` receives the address and warnings."""
+    """Serve runs and models until interrupted. `notify` receives the address and warnings."""
     need_packages()
     import uvicorn
 
@@ -42,7 +42,7 @@ def serve(
     from headscope.app.protocol import settings
     from headscope.app.served_runs import find_runs
 
-    runs = find_runs(paths, say)
+    runs = find_runs(paths, notify)
     bound = bind(host, port)
     with bound:
         limits = Limits(max_tokens=max_tokens)
@@ -50,8 +50,8 @@ def serve(
         taken = bound.getsockname()[1]
         address = f"http://{f'[{host}]' if ':' in host else host}:{taken}/"
         if not is_loopback(host):
-            say(f"warning: anyone who can reach {host} can read these runs and use the models; there is no password")
-        say(f"headscope serves {number_of(len(runs), 'run')} at {address} (stop with Ctrl+C)")
+            notify(f"warning: anyone who can reach {host} can read these runs and use the models; there is no password")
+        notify(f"headscope serves {number_of(len(runs), 'run')} at {address} (stop with Ctrl+C)")
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(app, log_level="error", **settings(limits))

@@ -67,26 +67,28 @@ def _print(results: Results, likeness: Alike, grouping: Grouping, epsilons: list
     from headscope.cli.printing.text import print_text
     from headscope.comparison.alike import group_table, groups_sentence, layers_sentence, twins_sentence, unit
 
-    def say(line: str, style: str = "") -> None:
+    def print_line(line: str, style: str = "") -> None:
         print_text(results.spelled(line), style)
 
-    say(f"{len(likeness.heads)} heads of {likeness.kind} attention, {likeness.n:,} rows; Jensen-Shannon divergences in {unit(results)}")
+    print_line(
+        f"{len(likeness.heads)} heads of {likeness.kind} attention, {likeness.n:,} rows; Jensen-Shannon divergences in {unit(results)}"
+    )
     for line in filter(None, (layers_sentence(results, likeness.kind), twins_sentence(results, likeness.kind))):
-        say(line)
+        print_line(line)
     for epsilon in epsilons:
         close = likeness.redundant(epsilon)
-        say(f"\n{len(close.heads)} of {len(likeness.heads)} heads have a near-duplicate (distance < {epsilon:g})")
+        print_line(f"\n{len(close.heads)} of {len(likeness.heads)} heads have a near-duplicate (distance < {epsilon:g})")
         for linked in close.sets:
-            say(f"  {' '.join(map(str, linked))}")
+            print_line(f"  {' '.join(map(str, linked))}")
     pairs = closest_table(results, likeness, count)
     print_table(pairs, f"\nthe {len(pairs)} closest pairs")
-    say(groups_sentence(likeness, grouping) if chosen and grouping.number == 1 else grouping.about, "italic")
+    print_line(groups_sentence(likeness, grouping) if chosen and grouping.number == 1 else grouping.about, "italic")
     for row in group_table(likeness, grouping):
         number = f"{row['heads']} head{'s' if row['heads'] > 1 else ''}"
         lies = f", silhouette {row['silhouette']:.2f}" if grouping.number > 1 and row["heads"] > 1 else ""
-        say(f"{row['group']:>3}  {number}{lies}: {row['behaviours']}")
-        say(f"     {row['members']}", "dim")
-    say(results.signature, "dim")
+        print_line(f"{row['group']:>3}  {number}{lies}: {row['behaviours']}")
+        print_line(f"     {row['members']}", "dim")
+    print_line(results.signature, "dim")
 
 
 def closest_table(results: Results, likeness: Alike, count: int) -> Table:

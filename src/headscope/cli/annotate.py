@@ -60,11 +60,11 @@ def _summarise(done: AnnotationRun, out: Path | None, scheme: str) -> None:
     from headscope.annotation.trees import UNIVERSAL
 
     sizes = (number_of(getattr(done, f"{name}s"), name) for name in ("document", "sentence", "word"))
-    say = [f"{', '.join(sizes)}, annotated by {done.parser}"]
+    lines = [f"{', '.join(sizes)}, annotated by {done.parser}"]
     if scheme not in ("", UNIVERSAL):
-        say.append(f"warning: its trees have {scheme}, not those of Universal Dependencies; they are written unchanged, except for root")
-    say += [f"warning: {line}" for line in done.tally.lines()]
+        lines.append(f"warning: its trees have {scheme}, not those of Universal Dependencies; they are written unchanged, except for root")
+    lines += [f"warning: {line}" for line in done.tally.lines()]
     if out is not None:
-        say.append(f"\nheadscope corpus check {out}\nheadscope run --corpus {out} --measures relations")
-    for line in say:
+        lines.append(f"\nheadscope corpus check {out}\nheadscope run --corpus {out} --measures relations")
+    for line in lines:
         typer.echo(line, err=True)

@@ -90,7 +90,7 @@ def _shown(results: Results, labels: HeadLabels, every: bool) -> Table:
     return Table.of(
         {
             "head": [str(label.head) if first else "" for (label, _), first in zip(rows, firsts, strict=True)],
-            "label": [_told(results, label, more, every) for label, more in rows],
+            "label": [_label_text(results, label, more, every) for label, more in rows],
             "value": [interval(label.value, label.low, label.high) for label, _ in rows],
             "baseline": [interval(label.baseline) for label, _ in rows],
             "survives": [f"{label.survives:.0%}" for label, _ in rows],
@@ -98,7 +98,7 @@ def _shown(results: Results, labels: HeadLabels, every: bool) -> Table:
     )
 
 
-def _told(results: Results, label: HeadLabel, more: int, every: bool) -> str:
+def _label_text(results: Results, label: HeadLabel, more: int, every: bool) -> str:
     """A label as in `syntactic: obj +2`; of one head in `every` detail, with the direction of its attention."""
     what = label.quantity if every and not label.type.words else results.spelled(label.what)
     return f"{label.type.name}{': ' if what else ''}{what}{f' +{more}' if more else ''}"

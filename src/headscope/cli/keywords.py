@@ -102,11 +102,11 @@ class _Texts:
         """The keywords of the next text."""
         before = self.tokens
 
-        def tell(share: float | None, texts: int, tokens: int) -> None:
+        def report(share: float | None, texts: int, tokens: int) -> None:
             self.tokens = before + tokens
             self.progress((self.done + (share or 0.0)) / self.texts, self.done, self.tokens)
 
-        result = finder.find(document, tell)
+        result = finder.find(document, report)
         self.done += 1
         return result
 

@@ -29,7 +29,7 @@ from headscope.cli import (
 )
 from headscope.cli.help import Command, with_metavars
 from headscope.cli.options import examples
-from headscope.cli.printing.progress import orderly
+from headscope.cli.printing.progress import signals_as_exceptions
 from headscope.cli.study import StudyGroup
 from headscope.errors import HeadscopeError
 
@@ -107,7 +107,7 @@ app.add_typer(special_studies.probe, name="probe")
 def main() -> None:
     """Run the command line; a user's mistake ends in one clear line and exit code 2."""
     try:
-        with orderly():
+        with signals_as_exceptions():
             app()
     except HeadscopeError as error:
         print(f"headscope: {error}", file=sys.stderr)

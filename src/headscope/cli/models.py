@@ -77,23 +77,23 @@ def _train(
     overwrite: bool,
     quiet: bool,
 ) -> TrainedModel:
-    from headscope.cli.printing.progress import bar, exit_code, say
+    from headscope.cli.printing.progress import bar, exit_code, print_line
     from headscope.corpora import read
     from headscope.models.finetuning.training import train
 
     training, apart = (read(*paths, **how) if paths else None for paths in files)
     assert training is not None
 
-    def tell(check: Check) -> None:
+    def on_check(check: Check) -> None:
         if not quiet:
             losses = f"loss {check.loss:.3f}, on the dev part {check.dev_loss:.3f}"
             typer.echo(f"epoch {check.epoch:.2f}: {losses}, {recipe.scored_by} {check.score:.4f}", err=True)
 
     try:
         with bar("training", hidden=quiet) as progress:
-            return train(training, out, model, apart, recipe, device, overwrite, progress, tell)
+            return train(training, out, model, apart, recipe, device, overwrite, progress, on_check)
     except KeyboardInterrupt as error:
-        say("interrupted; nothing was saved")
+        print_line("interrupted; nothing was saved")
         raise typer.Exit(exit_code(error)) from None
 
 

@@ -258,21 +258,21 @@ def rerun(
     printed, with their sizes and with any change of versions, device or number of threads.
     """
     from headscope.api import rerun as again
-    from headscope.cli.printing.progress import bar, exit_code, say
+    from headscope.cli.printing.progress import bar, exit_code, print_line
     from headscope.cli.printing.tables import print_table
 
-    def tell(line: str) -> None:
+    def notify(line: str) -> None:
         typer.echo(f"headscope: {line}", err=True)
 
     try:
         with bar("rerunning", hidden=quiet) as progress:
             outcome = again(
                 run, out, model=model, other=other, corpus=corpus, dev=dev, look=look, device=device, engine=engine, workers=workers,
-                progress=progress, tell=tell,
+                progress=progress, notify=notify,
             )  # fmt: skip
     except KeyboardInterrupt as error:
         kept = f"finished parts are kept in {out}" if out is not None else "nothing is kept"
-        say(f"interrupted; {kept}")
+        print_line(f"interrupted; {kept}")
         raise typer.Exit(exit_code(error)) from None
     if outcome.identical and quiet:
         return

@@ -119,7 +119,7 @@ def run_study(
     """The results of a study, computed with a progress bar and printed as a summary. With `plan`, print what the study
     would cost and return None. `where` names the source of the settings in errors.
     """
-    from headscope.cli.printing.progress import bar, interrupted, say
+    from headscope.cli.printing.progress import bar, interrupted, print_line
     from headscope.cli.printing.summary import summarise
     from headscope.studies.execute import execute
 
@@ -131,9 +131,9 @@ def run_study(
             typer.echo(line)
         return None
     folder = out or study.usual_folder(spec)
-    tell = None if quiet else say
+    notify = None if quiet else print_line
     with interrupted(folder), bar(study.doing, hidden=quiet) as progress:
-        results = execute(study, spec, folder, device=device, resume=resume, overwrite=overwrite, progress=progress, tell=tell)
+        results = execute(study, spec, folder, device=device, resume=resume, overwrite=overwrite, progress=progress, notify=notify)
     summarise(results, quiet)
     return results
 

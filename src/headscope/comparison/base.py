@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05  # of a whole table, after Holm's correction
 # The settings that distinguish runs in their names, the most important first. All other settings that can change a
 # number follow.
-_TELLING = ("slice", "model", "corpus", "weights", "map", "preset", "score", "dev")
+_DISTINGUISHING = ("slice", "model", "corpus", "weights", "map", "preset", "score", "dev")
 _ROUNDING = 1e-6
 _SHORT = 20  # most characters of a name that is also used in the names of differences
 _LONG = 30  # most characters of a setting that is used as a name
@@ -80,14 +80,16 @@ class Comparison:
         not overlap.
         """
         keys = self.keys[name]
-        runs, pairs = (dict(zip(known, told, strict=True)) for known, told in zip((self.names, self._pairs), self.headings, strict=True))
+        runs, pairs = (
+            dict(zip(known, heading, strict=True)) for known, heading in zip((self.names, self._pairs), self.headings, strict=True)
+        )
         cells: dict[tuple[Any, ...], dict[str, str]] = {}
         for row in self.values[name]:
-            told = _number(row["value"], row["low"], row["high"]) + (f" ({row['heads']})" if "heads" in row else "")
-            cells.setdefault(tuple(row[key] for key in keys), {})[runs[row["run"]]] = told
+            cell = _number(row["value"], row["low"], row["high"]) + (f" ({row['heads']})" if "heads" in row else "")
+            cells.setdefault(tuple(row[key] for key in keys), {})[runs[row["run"]]] = cell
         for row in self.differences[name]:
-            told = _number(row["difference"], row["low"], row["high"], "+") + (" *" if holds(row) else "")
-            cells.setdefault(tuple(row[key] for key in keys), {})[pairs[row["first"], row["second"]]] = told
+            cell = _number(row["difference"], row["low"], row["high"], "+") + (" *" if holds(row) else "")
+            cells.setdefault(tuple(row[key] for key in keys), {})[pairs[row["first"], row["second"]]] = cell
         shown = list(cells) if rows is None else [key for key in rows if key in cells]
         several = [place for place, key in enumerate(keys) if len({cell[place] for cell in cells}) > 1 or key == keys[-1]]
         return Table.of(
@@ -153,18 +155,18 @@ def chosen_pairs(number: int, to: int = 1, pairs: bool = False) -> tuple[tuple[i
 
 def names_of(results: Sequence[Results]) -> tuple[str, ...]:
     """Short names, by what differs between runs: models, corpora, weights, presets, settings, or folders."""
-    told = [_told(result) for result in results]
+    settings = [_distinguishing(result) for result in results]
     keys = [
         key
-        for key in told[0]
-        if len({run.get(key) for run in told}) > 1 and (key == "slice" or all(len(run.get(key, "")) <= _LONG for run in told))
+        for key in settings[0]
+        if len({run.get(key) for run in settings}) > 1 and (key == "slice" or all(len(run.get(key, "")) <= _LONG for run in settings))
     ]
     used: list[str] = []
     for key in keys:
-        apart, more = (len({tuple(run.get(name) for name in some) for run in told}) for some in (used, [*used, key]))
-        if (key in _TELLING and key != "score") or more > apart:
+        apart, more = (len({tuple(run.get(name) for name in some) for run in settings}) for some in (used, [*used, key]))
+        if (key in _DISTINGUISHING and key != "score") or more > apart:
             used.append(key)
-    names = [", ".join(filter(None, (run.get(key, "") for key in used))) for run in told]
+    names = [", ".join(filter(None, (run.get(key, "") for key in used))) for run in settings]
     if len(set(names)) < len(names) or not all(names):
         folders = [result.path.resolve().name if result.path is not None else "run" for result in results]
         names = [", ".join(filter(None, (name, folder))) for name, folder in zip(names, folders, strict=True)]
@@ -206,24 +208,26 @@ def corrected(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "p": float(p)} for row, p in zip(rows, holm(np.array([row["p"] for row in rows])), strict=True)]
 
 
-def _told(results: Results) -> dict[str, str]:
+def _distinguishing(results: Results) -> dict[str, str]:
     settings, identity = {**results.manifest["settings"], "map": results.map}, results.manifest["identity"]
-    telling: dict[str, str] = {"slice": results.manifest.get("slice", "")}
+    found: dict[str, str] = {"slice": results.manifest.get("slice", "")}
     kind = results.study or ""
     passing = _PASSING | {*(REGISTRY[kind].spec.having(Role.NEUTRAL) if kind in REGISTRY else ())}
-    for name, value in {key: settings[key] for key in (*_TELLING, *sorted(settings)) if key in settings and key not in passing}.items():
+    for name, value in {
+        key: settings[key] for key in (*_DISTINGUISHING, *sorted(settings)) if key in settings and key not in passing
+    }.items():
         if name in ("model", "corpus", "dev"):
             files = [value] if isinstance(value, str) else list(value or ())
-            telling[name] = printable("+".join(Path(base_name(Path(file))).stem or file for file in files))
+            found[name] = printable("+".join(Path(base_name(Path(file))).stem or file for file in files))
         elif name == "weights":
-            telling[name] = f"{value} weights"
+            found[name] = f"{value} weights"
         elif name == "map":
-            telling[name] = "attention weights" if value == WEIGHTS else f"{value} maps"
+            found[name] = "attention weights" if value == WEIGHTS else f"{value} maps"
         else:
-            telling[name] = str(value) if name in _TELLING else _setting(name, value)
+            found[name] = str(value) if name in _DISTINGUISHING else _setting(name, value)
     # Hashes of contents are used if nothing else distinguishes the runs.
     contents = {f"{name}'s content": str(identity.get(name, ""))[:8] for name in ("model", "corpus")}
-    return {**telling, **contents}
+    return {**found, **contents}
 
 
 def _setting(name: str, value: Any) -> str:

@@ -32,7 +32,7 @@ class TypeShare:
     heads: tuple[HeadId, ...]
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The number of heads whose label is significant, and the first of them."""
         if not self.heads:
             return "none"

@@ -146,12 +146,12 @@ def rerun(
     engine: str = "local",
     workers: int = 2,
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Rerun:
     """Make the results in a folder again, with their settings, and compare every table and state.
 
     The new results go into `out`, or into a folder beside the old one that is removed if all is identical. `model`, the
-    `other` model of twins and `corpora`, by the names of their settings, are given only if they have moved. `tell`
+    `other` model of twins and `corpora`, by the names of their settings, are given only if they have moved. `notify`
     receives changed versions before anything is computed.
     """
     if then.path is None:
@@ -166,9 +166,9 @@ def rerun(
     loaded = _load(then, spec, device, None if isinstance(model, str | Path) else model)
     require_same(then, "fingerprint", then.manifest["identity"]["model"], loaded.fingerprint, f"the model {loaded.name}")
     further = {"other_model": _other(then, spec, other, loaded, device)} if hasattr(spec, "other") else {}
-    for line in _other_versions(then) if tell is not None else ():
-        assert tell is not None
-        tell(line)
+    for line in _other_versions(then) if notify is not None else ():
+        assert notify is not None
+        notify(line)
     target = out or _beside(then.path)
     how: dict[str, Any] = {**texts, **further, "device": device, "progress": progress}
     if engine == "local" and getattr(spec, "weights", "trained") == "trained":
@@ -194,11 +194,11 @@ def circumstances(then: Results, now: Results) -> tuple[str, ...]:
     a, b = (results.manifest.get("made", {}) for results in (then, now))
     for name in ("threads", "machine"):
         if a.get(name) != b.get(name):
-            lines.append(f"{name}: {_told(a.get(name))} then, {_told(b.get(name))} now")
+            lines.append(f"{name}: {_as_text(a.get(name))} then, {_as_text(b.get(name))} now")
     return tuple(lines)
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return " and ".join(map(str, value)) if isinstance(value, list) else str(value or "not known")
 
 
@@ -311,9 +311,9 @@ def _threads_of(results: Results) -> Iterator[None]:
     """Compute with as many threads as the run did, if it says so."""
     import torch
 
-    told = results.manifest.get("made", {}).get("threads") or [torch.get_num_threads()]
+    recorded = results.manifest.get("made", {}).get("threads") or [torch.get_num_threads()]
     before = torch.get_num_threads()
-    torch.set_num_threads(told[0])
+    torch.set_num_threads(recorded[0])
     try:
         yield
     finally:

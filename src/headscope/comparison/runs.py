@@ -85,15 +85,15 @@ def compare(runs: Sequence[Results], to: int = 1, pairs: bool = False, names: Se
     shares = [type_shares(run, measures) for run in runs]
     for name in (name for name in shares[0] if all(name in of_run for of_run in shares)):
         of_type = [of_run[name] for of_run in shares]
-        levels["types"].add([{"type": name}], [one.share for one in of_type], [{"heads": one.told} for one in of_type])
+        levels["types"].add([{"type": name}], [one.share for one in of_type], [{"heads": one.summary} for one in of_type])
     drawn = all(run.manifest["settings"]["replicates"] for run in runs)
-    told = dict.fromkeys(PAIRED if alike else APART for alike in paired) if drawn else {NONE: None}
+    methods = dict.fromkeys(PAIRED if alike else APART for alike in paired) if drawn else {NONE: None}
     return Comparison(
         tuple(runs),
         called,
         chosen,
-        "; or, if corpora or seeds differ, ".join(told),
-        (*unlike(runs, called, _SETTINGS), *_ways_unlike(runs, called, measures)),
+        "; or, if corpora or seeds differ, ".join(methods),
+        (*unlike(runs, called, _SETTINGS), *_text_differences(runs, called, measures)),
         tuple(left_out),
         _KEYS,
         TITLES,
@@ -221,8 +221,8 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
         different = [option for option in options[0] if any(known.get(option) != options[0][option] for known in options)]
         if different:
             values = [known.get(different[0]) for known in options]
-            told = ", ".join(f"{'not set' if value is None else value} in {name}" for name, value in zip(names, values, strict=True))
-            left_out.append(f"{measure}: {different[0]} is {told}")
+            wording = ", ".join(f"{'not set' if value is None else value} in {name}" for name, value in zip(names, values, strict=True))
+            left_out.append(f"{measure}: {different[0]} is {wording}")
         elif measure not in REGISTRY and measure not in OWN:
             left_out.append(f"{measure}: a custom measure, whose code is not run without your consent")
         else:
@@ -235,14 +235,14 @@ def _in_common(runs: Sequence[Results], names: Sequence[str]) -> tuple[list[Meas
     return measures, left_out
 
 
-def _ways_unlike(runs: Sequence[Results], names: Sequence[str], measures: Sequence[Measure]) -> list[str]:
+def _text_differences(runs: Sequence[Results], names: Sequence[str], measures: Sequence[Measure]) -> list[str]:
     """Lines on the measures whose texts were cut in different ways."""
     ways = [_ways(results) for results in runs]
     lines = []
     for measure in measures:
-        told = [way.get(measure.name, "") for way in ways]
-        if len(set(told)) > 1:
-            lines.append(f"{measure.name} read " + ", ".join(f"{way} in {name}" for way, name in zip(told, names, strict=True)))
+        described = [way.get(measure.name, "") for way in ways]
+        if len(set(described)) > 1:
+            lines.append(f"{measure.name} read " + ", ".join(f"{way} in {name}" for way, name in zip(described, names, strict=True)))
     return lines
 
 

@@ -60,12 +60,12 @@ def compare_studies(studies: Sequence[Results], to: int = 1, pairs: bool = False
     tested = any(not np.isnan(row["p"]) for _, rows in compared.values() for row in rows)
     untested = any(row["apart"] is not None for _, rows in compared.values() for row in rows)
     paired = any(mine is not None and mine.paired_with(theirs) for mine, theirs in _drawn_pairs(drawn, chosen))
-    told = [*([PAIRED if paired else APART] if tested else []), *([ALONE] if untested else [])]
+    methods = [*([PAIRED if paired else APART] if tested else []), *([ALONE] if untested else [])]
     return Comparison(
         tuple(studies),
         names,
         chosen,
-        "; or, if a study keeps no values per document, ".join(told) or "none",
+        "; or, if a study keeps no values per document, ".join(methods) or "none",
         tuple(unlike(studies, names, _SETTINGS)),
         tuple(left_out),
         {name: _keys(known[name]) for name in compared},

@@ -344,7 +344,7 @@ class MapBatch:
 def stack(forms: Sequence[Sequence[str]], roles: Sequence[Sequence[int]], texts: Sequence[Annotation] = ()) -> Side:
     """A side from a list of forms and a list of roles per text."""
     padded = pad([np.array(row, dtype=np.int8) for row in roles])
-    return Side(padded, lambda: tell_apart(padded, forms), tuple(texts))
+    return Side(padded, lambda: number_forms(padded, forms), tuple(texts))
 
 
 def pad(rows: Sequence[Int[np.ndarray, "position"]]) -> Int[np.ndarray, "batch position"]:
@@ -355,7 +355,9 @@ def pad(rows: Sequence[Int[np.ndarray, "position"]]) -> Int[np.ndarray, "batch p
     return padded
 
 
-def tell_apart(roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequence[str]]) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
+def number_forms(
+    roles: Int[np.ndarray, "batch position"], forms: Iterable[Sequence[str]]
+) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
     """The distinct (form, role) pairs of texts in the order of their first occurrence, and the number of each
     position's pair.
     """

@@ -1,4 +1,4 @@
-"""The kinds of maps that measures can read: attention weights, norms of weighted values, value zeroing (docs/maps.md)."""
+"""The kinds of maps that measures can read (docs/maps.md): attention weights, norms of values, value zeroing."""
 
 from __future__ import annotations
 

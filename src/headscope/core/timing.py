@@ -56,11 +56,11 @@ class TimeLeft:
 
 
 class JobProgress:
-    """Progress of jobs of unequal costs. `progress` receives the share that is done, and `say` receives one line with
-    the time left.
+    """Progress of jobs of unequal costs. `progress` receives the share that is done, and `notify` receives one line
+    with the time left.
 
     `costs` are those of all jobs in order, in a unit of any size; where they are None, `share` gives the share of all
-    work. `say` is called if the study takes long; its line ends with the `advice` on how to make it shorter.
+    work. `notify` is called if the study takes long; its line ends with the `advice` on how to make it shorter.
     """
 
     def __init__(
@@ -68,21 +68,21 @@ class JobProgress:
         costs: Sequence[float] | None,
         share: Callable[[], float | None],
         progress: Callable[[float | None, int, int], None] | None = None,
-        say: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
         advice: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ends = None if costs is None else list(accumulate(costs, initial=0.0))
-        self._share, self._progress, self._say, self._advice = share, progress, say, advice
+        self._share, self._progress, self._notify, self._advice = share, progress, notify, advice
         self._left = TimeLeft(clock)
         self._number, self._read = 0, (0, 0)
 
     def begin(self, number: int) -> None:
         """Record that all jobs before this one are done."""
         self._number = number
-        self.tell(0.0, *self._read)
+        self.update(0.0, *self._read)
 
-    def tell(self, of_job: float, texts: int, tokens: int) -> None:
+    def update(self, of_job: float, texts: int, tokens: int) -> None:
         """Record the share of the current job that is done, and the texts and tokens read so far."""
         self._read = texts, tokens
         share = self._share() if self._ends is None else self._weighed(self._ends, of_job)
@@ -91,10 +91,10 @@ class JobProgress:
         if self._progress is not None:
             self._progress(share, texts, tokens)
         left = self._left
-        if self._say is not None and left.steps > 1 and left.elapsed > WAITED:
+        if self._notify is not None and left.steps > 1 and left.elapsed > WAITED:
             if (seconds := left.seconds) is not None and seconds > TOLD:
-                self._say(f"about {spelled(seconds)} left{self._advice}. Finished work is kept: --resume continues it")
-            self._say = None
+                self._notify(f"about {spelled(seconds)} left{self._advice}. Finished work is kept: --resume continues it")
+            self._notify = None
 
     def _weighed(self, ends: Sequence[float], of_job: float) -> float:
         before, after = (ends[min(number, len(ends) - 1)] for number in (self._number, self._number + 1))

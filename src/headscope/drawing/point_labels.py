@@ -36,7 +36,7 @@ def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequenc
     taken = [np.concatenate([point - _POINT * unit, point + _POINT * unit]) for point in at]
     written: list[Box] = []
     high = _HIGH * size * unit
-    for place in sorted(filter(names.__getitem__, range(len(names))), key=lambda place: (-_crowd(at, place), place)):
+    for place in sorted(filter(names.__getitem__, range(len(names))), key=lambda place: (-_neighbours(at, place), place)):
         others = np.stack(taken)
         wide = len(names[place]) * _WIDE * size * unit
 
@@ -64,7 +64,7 @@ def write_names(axes: Axes, points: Float[np.ndarray, "point 2"], names: Sequenc
         )
 
 
-def _crowd(at: Float[np.ndarray, "point 2"], place: int) -> int:
+def _neighbours(at: Float[np.ndarray, "point 2"], place: int) -> int:
     """How many points are near a point: points with the most neighbours are named first."""
     return int(np.count_nonzero(np.hypot(*(at - at[place]).T) < np.ptp(at, 0).max(initial=1) / 12))
 

@@ -108,9 +108,9 @@ class TokenForms:
         """The token-level rows or columns of these texts' maps."""
         roles = pad([text.arrays.roles for text in texts])
         word_of = partial(_word_of, texts)
-        return Side(roles, lambda: self._told_apart(texts, roles), Annotations(texts), make_word_of=word_of)
+        return Side(roles, lambda: self._numbered_forms(texts, roles), Annotations(texts), make_word_of=word_of)
 
-    def _told_apart(
+    def _numbered_forms(
         self, texts: Sequence[Encoded], roles: Int[np.ndarray, "batch position"]
     ) -> tuple[Forms, Int[np.ndarray, "batch position"]]:
         present = roles >= 0

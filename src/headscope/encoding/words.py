@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.core.batch import Side, TokenMaps, pad, tell_apart
+from headscope.core.batch import Side, TokenMaps, number_forms, pad
 from headscope.core.rows import AttentionScores
 from headscope.core.transfer import to_device
 from headscope.encoding.choices import Rows
@@ -38,7 +38,7 @@ class WordGroups:
         roles = pad([text.arrays.group_roles for text in texts])
         of = pad([text.arrays.groups for text in texts])
         places = word_places(of, roles.shape[1])
-        side = Side(roles, lambda: tell_apart(roles, map(_forms, texts)), tuple(text.annotation for text in texts), places=places)
+        side = Side(roles, lambda: number_forms(roles, map(_forms, texts)), tuple(text.annotation for text in texts), places=places)
         return cls(side, to_device(of.astype(np.int64), device), int((places[1] - places[0]).max()), places)
 
     def part(self, start: int, stop: int) -> tuple[WordGroups, int, int]:

@@ -118,8 +118,8 @@ def ordinary(model: Model) -> Encoded:
 def _state(failed: Mapping[str, str]) -> State:
     kept = StateColumns()
     if failed:
-        kept.say("texts", list(failed))
-        kept.say("errors", list(failed.values()))
+        kept.add_words("texts", list(failed))
+        kept.add_words("errors", list(failed.values()))
     return kept.state
 
 

@@ -73,8 +73,8 @@ class GeneratingRunner(ShardRunner):
 def _state(texts: Sequence[Encoded], stops: Sequence[Stop]) -> State:
     kept = StateColumns()
     if texts:
-        kept.say("texts", [text.id for text in texts])
-        kept.say("slices", [text.annotation.slice for text in texts])
+        kept.add_words("texts", [text.id for text in texts])
+        kept.add_words("slices", [text.annotation.slice for text in texts])
         kept.add("tokens", np.concatenate([text.ids for text in texts]))
         kept.add("lengths", [len(text) for text in texts])
         kept.add("prompts", [text.generated_from or 0 for text in texts])

@@ -48,7 +48,7 @@ class WorkerPool(ABC):
         """The number of threads of a worker."""
 
     @abstractmethod
-    def hire(self, start: WorkerSetup) -> Hashable:
+    def start_worker(self, start: WorkerSetup) -> Hashable:
         """Begin to start a worker, and return its number; an event tells when it is ready."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class WorkerPool(ABC):
         """The new events, in order for each worker. Waits up to about a second for one."""
 
     @abstractmethod
-    def dismiss(self, worker: Hashable) -> None:
+    def stop_worker(self, worker: Hashable) -> None:
         """End a worker, dead or alive."""
 
     @abstractmethod
@@ -95,14 +95,14 @@ class Dispatch:
         """Numbers and states of all shards, in the order in which they finish."""
         job = self._next()
         for _ in range(self._pool.size if job is not None else 0):
-            self._beginning.add(self._pool.hire(self._start))
+            self._beginning.add(self._pool.start_worker(self._start))
         while job is not None or any(self._lines.values()):
             while job is not None and (worker := self._free()) is not None:
                 self._lines[worker].append(job)
                 self._pool.give(worker, job)
                 job = self._next()
             for event in self._pool.events():
-                yield from self._heard(event)
+                yield from self._handle(event)
             job = job or self._next()
             if not self._lines:
                 self._pool.require_place()
@@ -119,7 +119,7 @@ class Dispatch:
         worker = min(self._lines, key=lambda worker: len(self._lines[worker]), default=None)
         return worker if worker is not None and len(self._lines[worker]) < AHEAD else None
 
-    def _heard(self, event: Event) -> Iterator[tuple[int, States]]:
+    def _handle(self, event: Event) -> Iterator[tuple[int, States]]:
         if event.worker not in self._lines and event.worker not in self._beginning:
             return  # it was dismissed meanwhile
         if event.what == "ready":
@@ -137,7 +137,7 @@ class Dispatch:
     def _lost(self, event: Event) -> None:
         """Assign the shards of a lost worker to others, and start a replacement."""
         why = str(event.answer)
-        self._pool.dismiss(event.worker)
+        self._pool.stop_worker(event.worker)
         if event.worker in self._beginning:
             self._beginning.discard(event.worker)
             self._early_deaths += 1
@@ -151,7 +151,7 @@ class Dispatch:
         if len(self._aside) >= ASIDE:
             raise self._set_aside()
         if self._early_deaths < TRIES:
-            self._beginning.add(self._pool.hire(self._start))
+            self._beginning.add(self._pool.start_worker(self._start))
         elif not self._lines and not self._beginning:
             raise RunError(f"{self._early_deaths} workers in a row died before they could begin ({why})", self._pool.remedy)
 

@@ -23,7 +23,7 @@ PATIENCE = 10  # seconds that a worker has to end on its own
 
 
 @dataclass(frozen=True)
-class _Hand:
+class _WorkerProcess:
     """A process and the two ends of its pipes that are here."""
 
     process: SpawnProcess
@@ -39,13 +39,13 @@ class ProcessPool(WorkerPool):
     def __init__(self, size: int, device: str | None = None) -> None:
         super().__init__(size, device)
         self._context = multiprocessing.get_context("spawn")
-        self._hands: dict[Hashable, _Hand] = {}
+        self._hands: dict[Hashable, _WorkerProcess] = {}
 
     def threads(self) -> int:
         """The number of threads of a process: a share of the cores."""
         return max(1, (os.cpu_count() or 1) // self.size)
 
-    def hire(self, start: WorkerSetup) -> Hashable:
+    def start_worker(self, start: WorkerSetup) -> Hashable:
         """Start a process."""
         theirs, jobs = self._context.Pipe(duplex=False)
         answers, mine = self._context.Pipe(duplex=False)
@@ -55,7 +55,7 @@ class ProcessPool(WorkerPool):
         theirs.close()  # so that the pipe ends when the process does
         mine.close()
         assert process.pid is not None
-        self._hands[process.pid] = _Hand(process, jobs, answers)
+        self._hands[process.pid] = _WorkerProcess(process, jobs, answers)
         return process.pid
 
     def give(self, worker: Hashable, job: ShardJob) -> None:
@@ -78,7 +78,7 @@ class ProcessPool(WorkerPool):
             how = "it does not answer" if code is None else f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             return Event(worker, "died", f"a worker process died: {how}")
 
-    def dismiss(self, worker: Hashable) -> None:
+    def stop_worker(self, worker: Hashable) -> None:
         """End a process immediately: it holds nothing that could be lost."""
         hand = self._hands.pop(worker)
         hand.process.kill()
@@ -91,7 +91,7 @@ class ProcessPool(WorkerPool):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for worker in list(self._hands):
-            self.dismiss(worker)
+            self.stop_worker(worker)
 
 
 def _serve(jobs: Connection, answers: Connection, start: WorkerSetup) -> None:

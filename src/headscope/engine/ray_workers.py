@@ -32,7 +32,7 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]
 
 
 @dataclass
-class _Hand:
+class _WorkerProcess:
     """An actor, and its unanswered requests, oldest first."""
 
     actor: Any
@@ -57,7 +57,7 @@ class RayPool(WorkerPool):
             raise RunError(f"device cpu and {gpus:g} GPUs for each worker contradict each other", "Omit one of them")
         self._address = address
         self._gpus = gpus
-        self._hands: dict[Hashable, _Hand] = {}
+        self._hands: dict[Hashable, _WorkerProcess] = {}
         self._hired = 0
         self._waiting_since = time.monotonic()
         self._folder: str | None = None  # of a local Ray
@@ -85,7 +85,7 @@ class RayPool(WorkerPool):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with uninterrupted():
             for worker in list(self._hands):
-                self.dismiss(worker)
+                self.stop_worker(worker)
             self._leave()
 
     def _leave(self) -> None:
@@ -163,12 +163,12 @@ class RayPool(WorkerPool):
         """
         return max(1, (os.cpu_count() or 1) // self.size) if self._folder is not None else 1
 
-    def hire(self, start: WorkerSetup) -> Hashable:
+    def start_worker(self, start: WorkerSetup) -> Hashable:
         """Request an actor from Ray; it may have to wait for resources."""
         self._require_head()
         options = {"num_cpus": 1, "num_gpus": self._gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
-        hand = _Hand(self._ray.remote(_actor()).options(**options).remote())
-        hand.asked.append(hand.actor.hello.remote(start.versions))
+        hand = _WorkerProcess(self._ray.remote(_actor()).options(**options).remote())
+        hand.asked.append(hand.actor.check_versions.remote(start.versions))
         hand.asked.append(hand.actor.begin.remote(vars(start)))
         self._hired += 1
         self._hands[self._hired] = hand
@@ -190,7 +190,7 @@ class RayPool(WorkerPool):
             ready, _ = self._ray.wait(list(oldest), num_returns=len(oldest), timeout=0)
         elif time.monotonic() - self._asked > REACH:
             self._require_head()
-        heard = (self._heard(oldest[answer], answer) for answer in ready)
+        heard = (self._handle(oldest[answer], answer) for answer in ready)
         return [event for event in heard if event is not None]
 
     def _require_head(self) -> None:
@@ -207,19 +207,19 @@ class RayPool(WorkerPool):
                 )
             time.sleep(1)
 
-    def _heard(self, worker: Hashable, answer: Any) -> Event | None:
+    def _handle(self, worker: Hashable, answer: Any) -> Event | None:
         hand = self._hands[worker]
         try:
             what, said = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             return Event(worker, "died", _why(error))
         hand.asked.pop(0)
-        if what == "hello":
+        if what == "versions":
             hand.placed = True
             return None
         return Event(worker, what, copied(said) if what == "done" else said)
 
-    def dismiss(self, worker: Hashable) -> None:
+    def stop_worker(self, worker: Hashable) -> None:
         """End an actor on any machine."""
         hand = self._hands.pop(worker)
         if not any(other.placed for other in self._hands.values()):
@@ -261,7 +261,7 @@ def _actor() -> type:
         def __init__(self) -> None:
             self._worker: Any = None
 
-        def hello(self, versions: dict[str, str]) -> tuple[str, Any]:
+        def check_versions(self, versions: dict[str, str]) -> tuple[str, Any]:
             from importlib.metadata import PackageNotFoundError, version
             from socket import gethostname
 
@@ -276,7 +276,7 @@ def _actor() -> type:
             if different:
                 problem = f"a worker on {gethostname()} has {', '.join(different)}"
                 return "error", (problem, "Install the same versions on all machines of the cluster: others could give other numbers")
-            return "hello", None
+            return "versions", None
 
         def begin(self, start: dict[str, Any]) -> tuple[str, Any]:
             from headscope.engine.worker import Worker, WorkerSetup

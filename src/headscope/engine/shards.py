@@ -180,7 +180,7 @@ class RunWork:
                 if not self._done(number):
                     yield ShardJob(number, shard, way.measures)
                 else:
-                    self.tell(number)
+                    self.report_progress(number)
                 number += 1
 
     def recount(self, texts: Iterable[GeneratedText]) -> None:
@@ -229,7 +229,7 @@ class RunWork:
         """Close the files that are being read, and end the processes that read ahead."""
         self._shards.close()
 
-    def tell(self, shard: int) -> None:
+    def report_progress(self, shard: int) -> None:
         """Report progress when a shard is finished: what was read up to its end, or to the end of a later one that
         finished before it.
         """

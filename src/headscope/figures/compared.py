@@ -52,10 +52,10 @@ def _signatures(comparison: Comparison) -> str:
 def _groups(comparison: Comparison, name: str) -> dict[str, list[Row]]:
     """The rows of each panel, by all but the last of their keys, without keys that are equal everywhere."""
     table = comparison.values[name]
-    told = [key for key in comparison.keys[name][:-1] if len(set(table[key])) > 1]
+    shown_keys = [key for key in comparison.keys[name][:-1] if len(set(table[key])) > 1]
     groups: dict[str, list[Row]] = {}
     for row in table:
-        groups.setdefault(", ".join(str(row[key]) for key in told), []).append(row)
+        groups.setdefault(", ".join(str(row[key]) for key in shown_keys), []).append(row)
     return dict(list(groups.items())[:_PANELS])
 
 

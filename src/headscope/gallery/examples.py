@@ -146,9 +146,9 @@ class BestExamples:
                 value, n, even = (column[self._head[numbers]] for column in scored[measure][quantity])
                 scores = _scores(seen.text, value, n, None if self._skills[numbers[0]].contest else even)
                 for place in np.flatnonzero((scores > 0) & (scores >= self._bar[numbers])):
-                    self._offer(int(numbers[place]), seen, (float(scores[place]), *tie), float(value[place]), int(n[place]))
+                    self._consider(int(numbers[place]), seen, (float(scores[place]), *tie), float(value[place]), int(n[place]))
 
-    def _offer(self, number: int, seen: ViewedText, rank: tuple[float, bool, int], value: float, n: int) -> None:
+    def _consider(self, number: int, seen: ViewedText, rank: tuple[float, bool, int], value: float, n: int) -> None:
         skill, kept, text = self._skills[number], self._kept[number], seen.text
         rivals = [example for example in kept if example.text.document == text.document] or kept[skill.examples - 1 :]
         if rivals and rank <= rivals[0].rank:

@@ -30,9 +30,9 @@ class Saliency(HeadMeans):
     to attention.
 
     The paper states neither how many tokens were masked nor in which order means were taken. Here, 15 % of the pieces
-    are masked, as in BERT's training (`mask_share`), in `draws` different ways; the loss of a text is the mean over masked
-    pieces. Causal models predict each next token. `groups` are names of `measures.groups`; `other` is the group of
-    tokens that belong to none of them. A text without a token of a group is excluded from the group's mean.
+    are masked, as in BERT's training (`mask_share`), in `draws` different ways; the loss of a text is the mean over
+    masked pieces. Causal models predict each next token. `groups` are names of `measures.groups`; `other` is the group
+    of tokens that belong to none of them. A text without a token of a group is excluded from the group's mean.
     docs/saliency.md describes `form` and `steps`.
     """
 

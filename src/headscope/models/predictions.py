@@ -93,7 +93,7 @@ def _masked(
     text: Encoded, mask: int | None, vocabulary: int, share: float, key: str
 ) -> tuple[Int64[np.ndarray, "token"], Int64[np.ndarray, "n"], Int64[np.ndarray, "n"]]:
     pieces = np.flatnonzero(np.array(text.roles) == WORD)
-    chosen, fate, other = _lots(text, key, 3)
+    chosen, fate, other = _random_numbers(text, key, 3)
     places = np.sort(pieces[np.argsort(chosen[pieces], kind="stable")[: max(1, round(share * len(pieces)))]])
     ids = text.ids.astype(np.int64).copy()
     labels = ids[places]
@@ -103,7 +103,7 @@ def _masked(
     return ids, places, labels
 
 
-def _lots(text: Encoded, key: str, count: int) -> UInt64[np.ndarray, "lot token"]:
+def _random_numbers(text: Encoded, key: str, count: int) -> UInt64[np.ndarray, "lot token"]:
     """`count` pseudo-random numbers for each token."""
     start = np.uint64(hash64(key.encode() + text.ids.astype(np.int64).tobytes()))
     steps = np.arange(1, count * len(text.ids) + 1, dtype=np.uint64) * GOLDEN

@@ -127,7 +127,7 @@ def cut(network: PreTrainedModel, found: Projections, kept: Sequence[int]) -> No
             name = path.rpartition(".")[2]
             joined = 3 if "q_attn" not in str(found.inputs) else 2
             times = joined if name in (*_JOINED, *_BY_HEAD) else group if name in _QUERY else 1
-            network.set_submodule(path, Nothing(times * found.size))
+            network.set_submodule(path, NoInput(times * found.size))
         network.set_submodule(found.output, Constant(network.get_submodule(found.output)))
         setattr(attention, HEADLESS, True)
     count = len(kept) or group
@@ -149,7 +149,7 @@ def _resize(module: torch.nn.Module) -> None:
         module.nx, module.nf = module.weight.shape
 
 
-class Nothing(torch.nn.Module):
+class NoInput(torch.nn.Module):
     """The input projection of a layer without heads: zeros of the width of one head, because attention cannot have
     width 0.
     """

@@ -43,12 +43,12 @@ class Prefix:
         return next((site for site, within in enumerate(self.call_of) if within >= call), len(self.call_of))
 
     @contextmanager
-    def resumed(self, model: Model, calls: int, copies: int, parting: int) -> Iterator[None]:
+    def resumed(self, model: Model, calls: int, copies: int, first_gated: int) -> Iterator[None]:
         """Answer the first `calls` calls of layers with their recorded outputs within the context, for `copies` copies
         of each text.
 
-        The next layer computes one copy of each text, too, up to the site `parting`, where gates first make the copies
-        differ.
+        The next layer computes one copy of each text, too, up to the site `first_gated`, where gates first make the
+        copies differ.
         """
         made, alike = 0, True
 
@@ -82,7 +82,7 @@ class Prefix:
 
         def part(number: int, contexts: Contexts) -> Contexts:
             nonlocal alike
-            alike = alike and number < parting
+            alike = alike and number < first_gated
             return contexts
 
         projections = [module for module in self.modules[calls].modules() if isinstance(module, torch.nn.Linear | Conv1D)]

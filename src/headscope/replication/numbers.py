@@ -176,7 +176,7 @@ def _tested(results: Results, where: Where, chosen: dict[str, Any]) -> dict[str,
 
 def _require(table: Table, where: Where) -> None:
     """Raise an error for a column that the table lacks."""
-    asked = [where.column, *where.rows, *where.test_rows, *where.any_of, *(where.interval or ()), *(where.surely or ())]
+    asked = [where.column, *where.rows, *where.test_rows, *where.any_of, *(where.interval or ()), *(where.difference_interval or ())]
     asked += [name for name in (where.baseline, where.named, where.p) if name is not None]
     asked += [where.n] if where.n != NONE and where.more_than is None else []
     asked += ["layer"] if where.depth is not None else []
@@ -219,10 +219,10 @@ def _number(row: Mapping[str, Any], tested: Mapping[str, Any], where: Where, sev
     value = float(row[where.column]) * scale
     low, high = _bounds(row, where.interval, scale)
     baseline = math.nan if where.baseline is None or _missing(row[where.baseline]) else float(row[where.baseline]) * scale
-    sure_low, sure_high = _bounds(tested, where.surely or where.interval, scale)
+    sure_low, sure_high = _bounds(tested, where.difference_interval or where.interval, scale)
     documents, n = _documents(tested), None if where.n == NONE or _missing(tested[where.n]) else round(tested[where.n])
-    # `surely` is the interval of a difference: from the baseline, or one whose value is in no column here.
-    middle = value if where.surely is None else (sure_low + sure_high) / 2 if math.isnan(baseline) else value - baseline
+    # `difference_interval` is the interval of a difference: from the baseline, or one whose value is in no column here.
+    middle = value if where.difference_interval is None else (sure_low + sure_high) / 2 if math.isnan(baseline) else value - baseline
     sure_low, sure_high = widened(middle, (sure_low, sure_high), several, documents)
     return Number(
         value,
@@ -247,7 +247,7 @@ _NEITHER = "there is neither an interval nor a p value"
 
 def _untested(where: Where, rows: list[Any]) -> str:
     """Why rows allow no verdict: the recipe names neither interval nor p, or these are empty; "" if they allow one."""
-    bounds = where.surely or where.interval
+    bounds = where.difference_interval or where.interval
     if bounds is None and where.p is None:
         return _NEITHER
     empty = ["interval"] if bounds is not None and any(_missing(row[name]) for row in rows for name in bounds) else []

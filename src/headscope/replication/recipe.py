@@ -80,10 +80,11 @@ class Where(_Part):
 
     `rows` are values of columns, or lists of alternatives. `any_of` takes the first value of a list that exists, for
     labels that have several names. `depth` = [6, 10, 12] takes layers 6 to 10 of 12, or the same part of a model of
-    another depth. A direction is significant if the interval in the columns `surely` (by default `interval`) excludes
-    0, and `p`, if it is named, is below .05. `test_rows` names values of columns of another row, which has that
-    interval, p and n: those of a test that does not count layers as observations. `chosen_from` is the table of heads
-    of which the row is the best, if it was chosen on the documents that it is scored on. `n_counts` says what n counts.
+    another depth. A direction is significant if the interval in the columns `difference_interval` (by default
+    `interval`) excludes 0, and `p`, if it is named, is below .05. `test_rows` names values of columns of another row,
+    which has that interval, p and n: those of a test that does not count layers as observations. `chosen_from` is the
+    table of heads of which the row is the best, if it was chosen on the documents that it is scored on. `n_counts` says
+    what n counts.
     """
 
     step: str
@@ -95,7 +96,7 @@ class Where(_Part):
     take: Take = "one"
     more_than: float | None = None
     interval: tuple[str, str] | None = None
-    surely: tuple[str, str] | None = None
+    difference_interval: tuple[str, str] | None = None
     p: str | None = None
     test_rows: dict[str, Value] = Field(default_factory=dict)
     chosen_from: str | None = None
@@ -163,8 +164,8 @@ class Claim(_Part):
         needs = {"above": "threshold", "below": "threshold", "order": "items", "curve": "published, a list", "correlation": "other"}
         if not wanted.get(self.expect, True):
             raise ValueError(f'{self.id}: expect = "{self.expect}" needs {needs.get(self.expect, "published, a number")}')
-        if self.expect == "sign" and self.where is not None and self.where.baseline is not None and self.where.surely is None:
-            raise ValueError(f"{self.id}: a sign beside a baseline needs surely, the interval of the difference from it")
+        if self.expect == "sign" and self.where is not None and self.where.baseline is not None and self.where.difference_interval is None:
+            raise ValueError(f"{self.id}: a sign beside a baseline needs difference_interval, the interval of the difference from it")
         if (self.where is None) == (not self.items):
             raise ValueError(f"{self.id}: give either where, the place of our number, or items, several of them")
         return self

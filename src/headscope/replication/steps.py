@@ -36,8 +36,8 @@ class StepContext:
 
     def settings(self, step: Step) -> dict[str, Any]:
         """The settings of the step, without its model and its corpora."""
-        told = {**step.settings, **({} if self.full else step.brief)}
-        return {name: None if value == 0 and "limit" in name else value for name, value in told.items()}  # 0: all of them
+        settings = {**step.settings, **({} if self.full else step.brief)}
+        return {name: None if value == 0 and "limit" in name else value for name, value in settings.items()}  # 0: all of them
 
     def corpus(self, step: Step) -> tuple[str, ...] | None:
         """The files for the step's role; None if none are given and there is no default."""

@@ -82,7 +82,9 @@ def replicate(
         finished = prepare(folder, now, resume, overwrite)
         if not resume:
             clear(context)
-        return finished if finished is not None else _cook(context, folder, now, signature(spec, now), loaded, resume, overwrite, watch)
+        return (
+            finished if finished is not None else _carry_out(context, folder, now, signature(spec, now), loaded, resume, overwrite, watch)
+        )
 
 
 def by_role(recipe: Recipe, corpora: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -106,7 +108,7 @@ def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
         raise RunError(f"{folder.path} already holds a replication", remedy)
 
 
-def _cook(
+def _carry_out(
     context: StepContext,
     folder: Folder,
     now: dict[str, Any],
@@ -206,11 +208,11 @@ def sentences(claims: Table) -> list[str]:
     """The outcome of all claims in words, naming those that differ; data and repeated numbers do not count."""
     counting = [row for row in claims if row["verdict"] != DATA and not row["repeats"]]
     counts = Counter(row["verdict"] for row in counting)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    wording = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     data = sum(row["verdict"] == DATA for row in claims)
     rest = {"properties of the data": data, "rows that repeat a number of another row": len(claims) - len(counting) - data}
     left = ", ".join(f"{number} {name}" for name, number in rest.items() if number)
-    lines = [f"Of {number_of(len(counting), 'claim')}: {told}." + (f" Not counted: {left}." if left else "")]
+    lines = [f"Of {number_of(len(counting), 'claim')}: {wording}." + (f" Not counted: {left}." if left else "")]
     lines += [
         f"Differs: {row['says']} ({row['place']}: {row['published']}; here {row['ours']})." for row in counting if row["verdict"] == DIFFERS
     ]
@@ -252,8 +254,8 @@ def step_differs(context: StepContext, step: Step, results: Results) -> list[str
             lines.append(f"{name}: {_said(settings[name])}, not {_said(value)}")
     brief = {} if context.full else {name: value for name, value in step.brief.items() if name != "limit" or (texts or 0) >= value}
     if brief:
-        told = ", ".join(f"{_SPOKEN.get(name, name)} {_said(value)}" for name, value in brief.items())
-        lines.append(f"shortened: {told} (--full removes the limits)")
+        wording = ", ".join(f"{_SPOKEN.get(name, name)} {_said(value)}" for name, value in brief.items())
+        lines.append(f"shortened: {wording} (--full removes the limits)")
     return lines
 
 

@@ -36,7 +36,7 @@ class Outcome:
     verdict: str
     why: str = ""
     ours: Number | None = None
-    told: str = ""
+    detail: str = ""
 
 
 def judge(claim: Claim, done: Mapping[str, Results], reasons: Mapping[str, str]) -> Outcome:
@@ -134,8 +134,8 @@ def _shaped(claim: Claim, values: Sequence[float]) -> Outcome:
     r, n = spearman(np.array(values), np.array(claim.published))
     if math.isnan(r):
         return Outcome(INCOMPARABLE, "no correlation: all values are equal")
-    told = f"highest in layer {int(np.nanargmax(values)) + 1}"
-    return Outcome(NOT_TESTED, "layers are not independent observations", Number(float(r), n=int(n)), told)
+    detail = f"highest in layer {int(np.nanargmax(values)) + 1}"
+    return Outcome(NOT_TESTED, "layers are not independent observations", Number(float(r), n=int(n)), detail)
 
 
 def _correlated(first: Sequence[float], two: Sequence[float], layers: Sequence[object]) -> Outcome:
@@ -171,7 +171,7 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
     turned = sum(a[1].value > b[1].value for a, b in pairs)
     tied = sum(a[1].value == b[1].value for a, b in pairs)
     tau = (len(pairs) - tied - 2 * turned) / len(pairs)
-    told = " < ".join(f"{name} {number.value:.3g}" for _, number, name in sorted(ours, key=lambda triple: triple[1].value))
+    detail = " < ".join(f"{name} {number.value:.3g}" for _, number, name in sorted(ours, key=lambda triple: triple[1].value))
     without = [f"without {', '.join(lacking)}"] if lacking else []
     untested = [name for _, number, name in ours if number.untested]
     if -1 in sides:
@@ -181,7 +181,7 @@ def _ordered(claim: Claim, done: Mapping[str, Results]) -> Outcome:
     else:
         verdict = ORDERED if all(side == 1 for side in sides) else UNCLEAR
         why = "" if verdict == ORDERED else f"the order of {sides.count(0)} of {len(pairs)} pairs is not significant"
-    return Outcome(verdict, "; ".join([*without, *filter(None, [why])]), Number(tau, n=len(ours)), told)
+    return Outcome(verdict, "; ".join([*without, *filter(None, [why])]), Number(tau, n=len(ours)), detail)
 
 
 def _side(first: Number, other: Number, pairs: int) -> int:
@@ -206,9 +206,9 @@ def published(claim: Claim) -> str:
         text = "" if claim.published is None else _plain(claim.published)
         text += f" ({claim.named})" if claim.named else ""
         text += f", baseline {_plain(claim.baseline)}" if claim.baseline is not None else ""
-    told = {"by eye": "read off by eye", "recalled": "from memory, not checked", "recomputed": "computed from the notebook's scores"}
-    told |= {"notebook": "notebook", "results": "result file"}
-    notes = [note for note in (claim.remark, told.get(claim.source, "")) if note]
+    sources = {"by eye": "read off by eye", "recalled": "from memory, not checked", "recomputed": "computed from the notebook's scores"}
+    sources |= {"notebook": "notebook", "results": "result file"}
+    notes = [note for note in (claim.remark, sources.get(claim.source, "")) if note]
     return f"{text} [{'; '.join(notes)}]" if text and notes else text or "; ".join(notes) or "–"
 
 
@@ -223,7 +223,7 @@ def ours(outcome: Outcome, claim: Claim) -> str:
     text += f" ({number.named})" if number.named else ""
     text += f", baseline {_short(number.baseline)}" if not math.isnan(number.baseline) else ""
     text += f" ({number.tested})" if number.tested else ""
-    return f"{text}: {outcome.told}" if outcome.told else text
+    return f"{text}: {outcome.detail}" if outcome.detail else text
 
 
 def _plain(value: float) -> str:

@@ -128,10 +128,10 @@ def _heads(results: Results) -> str:
     sites = results.manifest["sites"]
     layers = Counter(site["kind"] for site in sites)
     if len(layers) == 1:
-        told = f"{len(sites)} layers"
+        layers_text = f"{len(sites)} layers"
     else:
-        told = ", ".join(f"{number} {kind}" for kind, number in layers.items()) + " layers of attention"
-    return f"{sum(site['heads'] for site in sites)} in {told}"
+        layers_text = ", ".join(f"{number} {kind}" for kind, number in layers.items()) + " layers of attention"
+    return f"{sum(site['heads'] for site in sites)} in {layers_text}"
 
 
 def _example(results: Results) -> str:

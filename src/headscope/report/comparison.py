@@ -51,7 +51,7 @@ def body(comparison: Comparison) -> str:
         word=word,
         what=what,
         runs=Markup("<ol class='compared'>") + Markup().join(map(_run, comparison.names, comparison.results)) + Markup("</ol>"),
-        mind=_mind(comparison),
+        mind=_differences_note(comparison),
         numbers=_NUMBERS,
         how=comparison.how,
         tables=Markup().join(_section(comparison, name) for name in comparison.differences if not view or name not in ("heads", "layers")),
@@ -68,7 +68,7 @@ def _run(name: str, results: Any) -> Markup:
     return Markup("<li>{}<br><span class='signature'>{}</span></li>").format(name, results.signature)
 
 
-def _mind(comparison: Comparison) -> Markup:
+def _differences_note(comparison: Comparison) -> Markup:
     """A visible note on other differences between the runs."""
     if not comparison.unlike:
         return Markup()
@@ -89,10 +89,10 @@ def _section(comparison: Comparison, name: str) -> Markup:
     table = comparison.wide(name, rows)
     shown = table.head(_ROWS)
     numbers = set(comparison.keys[name])
-    head = Markup().join(Markup("<th scope='col'{}>{}</th>").format(_told(column in numbers), column) for column in table.columns)
+    head = Markup().join(Markup("<th scope='col'{}>{}</th>").format(_text_class(column in numbers), column) for column in table.columns)
     cells = Markup().join(
         Markup("<tr>{}</tr>").format(
-            Markup().join(Markup("<td{}>{}</td>").format(_told(column in numbers), display(value)) for column, value in row.items())
+            Markup().join(Markup("<td{}>{}</td>").format(_text_class(column in numbers), display(value)) for column, value in row.items())
         )
         for row in shown
     )
@@ -129,5 +129,5 @@ def _is_drawn(comparison: Comparison, name: str) -> bool:
     )
 
 
-def _told(text: bool) -> Markup:
-    return Markup(" class='told'") if text else Markup()
+def _text_class(text: bool) -> Markup:
+    return Markup(" class='as-text'") if text else Markup()

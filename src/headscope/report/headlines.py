@@ -12,7 +12,7 @@ from headscope.report.plain import mentions, percent, percents, relation, rule
 from headscope.results.head_labels import readable_labels
 from headscope.results.head_types import HALF
 from headscope.results.results import Results
-from headscope.results.skills import surely
+from headscope.results.skills import is_significant
 
 MOST = 4
 _CONTESTS = 2  # most of these, so that there is room for behaviour that does not depend on the words
@@ -60,28 +60,28 @@ def headlines(results: Results) -> list[Headline]:
     """The findings, the most surprising first: heads that beat the best simple rule, then behaviour that depends on the
     text, then behaviour that does not; within each sort by effect. Every head occurs once.
     """
-    told: dict[str, Headline] = {}
+    by_head: dict[str, Headline] = {}
     beating = sorted(_contests(results), key=lambda headline: -headline.effect)
-    plainer = [line for found in (_followers, _habits) for line in sorted(found(results), key=lambda headline: -headline.effect)]
+    plainer = [line for found in (_followers, _place_findings) for line in sorted(found(results), key=lambda headline: -headline.effect)]
     for headline in beating:
-        if headline.head not in told and len(told) < _CONTESTS:
-            told[headline.head] = headline
+        if headline.head not in by_head and len(by_head) < _CONTESTS:
+            by_head[headline.head] = headline
     kinds: set[str] = set()
     for headline in plainer:
-        if headline.head not in told and len(told) < MOST and headline.measure not in kinds:
-            told[headline.head] = headline
+        if headline.head not in by_head and len(by_head) < MOST and headline.measure not in kinds:
+            by_head[headline.head] = headline
             kinds.add(headline.measure)
     for headline in beating:
-        if len(told) < MOST:
-            told.setdefault(headline.head, headline)
-    return list(told.values())
+        if len(by_head) < MOST:
+            by_head.setdefault(headline.head, headline)
+    return list(by_head.values())
 
 
 def _contests(results: Results) -> Iterator[Headline]:
     """Findings for labels for which one head, chosen on other documents, does better than the best rule."""
     for measure in (name for name in ("relations", "coreference", "pronouns") if f"{name}_best" in results):
         for row in results[f"{measure}_best"]:
-            sure = row["lift"] > 0 if math.isnan(row["lift_low"]) else surely(row)
+            sure = row["lift"] > 0 if math.isnan(row["lift_low"]) else is_significant(row)
             if row["label"] == "all" or not sure or " | " in row["heads"] or " | " in row["direction"] or not row["heads"]:
                 continue
             span = percents(row["low"], row["high"])
@@ -117,16 +117,16 @@ def skill(measure: str, row: Mapping[str, Any]) -> str:
     if measure == "relations":
         dependents, governor = relation(label)
         if row["direction"] == "head-to-dep":
-            told = f"in {heads}, {share} of {dependents} get more attention from their {governor} than from any other word"
+            wording = f"in {heads}, {share} of {dependents} get more attention from their {governor} than from any other word"
         elif " " in governor:
-            told = f"for {share} of {dependents}, {heads} {finds} the {governor}"
+            wording = f"for {share} of {dependents}, {heads} {finds} the {governor}"
         else:
-            told = f"{heads} {finds} the {governor} of {share} of {dependents}"
+            wording = f"{heads} {finds} the {governor} of {share} of {dependents}"
     elif measure == "coreference":
-        told = f"{heads} {links} {share} of {mentions(label)} with an earlier mention of the same person or thing"
+        wording = f"{heads} {links} {share} of {mentions(label)} with an earlier mention of the same person or thing"
     else:
-        told = f"{heads} {finds} what {share} of pronouns refer to ({label})"
-    return told[0].upper() + told[1:]
+        wording = f"{heads} {finds} what {share} of pronouns refer to ({label})"
+    return wording[0].upper() + wording[1:]
 
 
 def _followers(results: Results) -> Iterator[Headline]:
@@ -151,7 +151,7 @@ def _followers(results: Results) -> Iterator[Headline]:
             )
 
 
-def _habits(results: Results) -> Iterator[Headline]:
+def _place_findings(results: Results) -> Iterator[Headline]:
     """Findings for heads that give more than half of their attention to one place: the strongest head of each place."""
     total = sum(site["heads"] for site in results.manifest["sites"])
     special = results.special_tokens
@@ -164,11 +164,11 @@ def _habits(results: Results) -> Iterator[Headline]:
             )
             if not rows:
                 continue
-            best, (place, told) = rows[0], _PLACES["to_first" if quantity == "to_cls" and special.first else quantity]
+            best, (place, wording) = rows[0], _PLACES["to_first" if quantity == "to_cls" and special.first else quantity]
             head, share = results.head_of(best), percent(best["value"])
             alone = quantity in ("previous", "next", "self")
-            one = f"Head {head} gives {share} of its attention to {place}, {told}"
-            many = f"{len(rows)} of {total} heads give more than half of their attention to {place}, {told}"
+            one = f"Head {head} gives {share} of its attention to {place}, {wording}"
+            many = f"{len(rows)} of {total} heads give more than half of their attention to {place}, {wording}"
             yield Headline(
                 head=str(head),
                 measure=measure,

@@ -91,12 +91,12 @@ def sink_sentences(results: Results) -> list[str]:
     options = results.measures["sinks"]
     for kind in dict.fromkeys(results["sinks_model"]["kind"]):
         rows = {row["quantity"]: row for row in results["sinks_model"].where(kind=kind) if row["n"]}
-        resting = [f"{_PLACES[name]} in {_percent(rows[name])}" for name in _PLACES if name in rows and rows[name]["value"] >= 0.005]
+        idle = [f"{_PLACES[name]} in {_percent(rows[name])}" for name in _PLACES if name in rows and rows[name]["value"] >= 0.005]
         even = sum(rows[name]["baseline"] for name in _PLACES if name in rows)
-        if resting:
+        if idle:
             lines.append(
                 f"Heads have a sink, a token that receives more than {options['threshold']:g} of their attention: "
-                f"{', '.join(resting)} of heads and texts (even attention: {even:.0%} in all)."
+                f"{', '.join(idle)} of heads and texts (even attention: {even:.0%} in all)."
             )
         if "to_first" in rows:
             strongest = max(results["sinks"].where(kind=kind, quantity="to_first"), key=lambda row: row["value"])

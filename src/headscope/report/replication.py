@@ -68,25 +68,25 @@ def group(rows: list[dict[str, Any]], results: Results) -> dict[str, Any]:
     titles = {row["step"]: row["title"] for row in results["steps"]}
     parted = [row["differs"].split("; ") for row in rows]
     common = [part for part in parted[0] if part and all(part in other for other in parted)]
-    told = [
+    claims = [
         {**row, "said": "; ".join(dict.fromkeys(filter(None, [row["why"], *(part for part in parts if part not in common)])))}
         for row, parts in zip(rows, parted, strict=True)
     ]
     names = rows[0]["step"].split(", ")
-    return {"steps": [(name, titles[name]) for name in names], "common": "; ".join(common), "rows": told}
+    return {"steps": [(name, titles[name]) for name in names], "common": "; ".join(common), "rows": claims}
 
 
 def _step(row: dict[str, Any], results: Results) -> dict[str, Any]:
     """The page's data of a step."""
-    told = {"name": row["step"], "title": row["title"], "why": row["why"], "verb": row["verb"], "signature": row["signature"]}
+    shown = {"name": row["step"], "title": row["title"], "why": row["why"], "verb": row["verb"], "signature": row["signature"]}
     if row["why"] or not row["signature"]:
-        return {**told, "findings": [], "figures": [], "notes": []}
+        return {**shown, "findings": [], "figures": [], "notes": []}
     assert results.path is not None
     step_results = Results.open(Path(results.path) / row["step"])
     more = [*step_results.manifest.get("notes", ()), *step_results.manifest.get("read", ()), *step_results.manifest["dropped"]]
     notes = [*(f"Warning: {line}" for line in step_results.warnings), *more]
     lines = sentences(step_results) if step_results.study is None else findings(step_results)
-    return {**told, "findings": lines, "figures": _figures(step_results, results.manifest["figures"][row["step"]]), "notes": notes}
+    return {**shown, "findings": lines, "figures": _figures(step_results, results.manifest["figures"][row["step"]]), "notes": notes}
 
 
 def _figures(results: Results, wanted: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -36,14 +36,14 @@ _CURVES: dict[str, tuple[str, str, str]] = {
         "Surface patterns",
         "How much does a layer attend to {specials}punctuation and neighbouring tokens? One point per head; lines are means of layers "
         "with intervals. A mean can rest on a few heads: look at the points.",
-        " High attention to {resting}, whatever the text says, is often read as a head with nothing to do{sink}; averages alone do not "
+        " High attention to {idle}, whatever the text says, is often read as a head with nothing to do{sink}; averages alone do not "
         "show that.",
     ),
     "clark3": (
         "Gradients with respect to attention",
         "How much would the model's loss change if a little more attention went to a token? Compare groups within a layer: the size of "
         "gradients changes from layer to layer for other reasons.",
-        " If much attention goes to {resting} and little depends on it, a head may have nothing to do there.",
+        " If much attention goes to {idle} and little depends on it, a head may have nothing to do there.",
     ),
     "clark4": (
         "Focus",
@@ -103,15 +103,15 @@ def figures(results: Results) -> list[dict[str, Any]]:
     special = results.special_tokens
     words = {
         "specials": "".join(f"{token}, " for token in special.names),
-        "resting": special.resting,
+        "idle": special.idle,
         "sink": " (an attention sink)" if special.first else "",
     }
     for name, (heading, text, of_specials) in _CURVES.items():
-        told = (text + (of_specials if special.resting is not None else "")).format(**words)
+        wording = (text + (of_specials if special.idle is not None else "")).format(**words)
         shown = [kind for kind in kinds if curves.described(name, results, kind)]
         for kind in shown:
             title = heading if len(shown) == 1 else f"{heading}: {kind} attention"
-            drawn.append({"name": name, "kind": kind, "title": title, "about": told, "published": _published(results, name, kind)})
+            drawn.append({"name": name, "kind": kind, "title": title, "about": wording, "published": _published(results, name, kind)})
     return drawn
 
 
@@ -185,7 +185,7 @@ def study_section(results: Results) -> dict[str, Any]:
         ],
         "columns": columns,
         "beside": has_published(columns),
-        "told": [isinstance(next((value for value in table[name] if value is not None), None), str) for name in columns],
+        "is_text": [isinstance(next((value for value in table[name] if value is not None), None), str) for name in columns],
         "rows": [[counted(row[name]) if name == "documents" else display(row[name]) for name in columns] for row in table],
         "notes": [*results.manifest.get("notes", ()), *results.manifest.get("read", ()), *results.manifest["dropped"]],
     }
@@ -200,8 +200,8 @@ def alike_section(results: Results) -> dict[str, Any] | None:
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
     findings = []
     for kind in kinds:
-        told = (layers_sentence(results, kind), twins_sentence(results, kind), pairs_sentence(results, kind))
-        findings += [line if len(kinds) == 1 else f"{kind.capitalize()} attention: {line}" for line in filter(None, told)]
+        sentences = (layers_sentence(results, kind), twins_sentence(results, kind), pairs_sentence(results, kind))
+        findings += [line if len(kinds) == 1 else f"{kind.capitalize()} attention: {line}" for line in filter(None, sentences)]
     groups = [
         {
             **row,

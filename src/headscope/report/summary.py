@@ -12,7 +12,7 @@ from headscope.report.patterns import retrieval_sentences, sequence_sentences, s
 from headscope.results.head_types import HALF
 from headscope.results.notes import cut_sentence
 from headscope.results.results import Results
-from headscope.results.skills import surely
+from headscope.results.skills import is_significant
 from headscope.results.table import interval
 from headscope.views.words import whose
 
@@ -36,12 +36,12 @@ def sentences(results: Results) -> list[str]:
     """The findings, most general first, of what was measured."""
     contests = (line for measure in _ASKED for line in _skills(results, measure))
     patterns = (line for of in (sink_sentences, sequence_sentences, retrieval_sentences) for line in of(results))
-    lines = [*_habits(results), *_focus(results), *patterns, *contests, *_alike(results)]
+    lines = [*_place_findings(results), *_focus(results), *patterns, *contests, *_alike(results)]
     lines = list(map(results.spelled, lines)) or ["This run has no finding that fits into a sentence: see the tables."]
     return [*whose(results), *lines]
 
 
-def _habits(results: Results) -> list[str]:
+def _place_findings(results: Results) -> list[str]:
     """Which heads give more than half of their attention to one thing, as sentences."""
     total = sum(site["heads"] for site in results.manifest["sites"])
     habits = []
@@ -98,10 +98,10 @@ def _skills(results: Results, measure: str) -> list[str]:
         if not rows:
             continue
         unsure = all(math.isnan(row["lift_low"]) for row in rows)
-        sure = [row for row in rows if (row["lift"] > 0 if unsure else surely(row))]
+        sure = [row for row in rows if (row["lift"] > 0 if unsure else is_significant(row))]
         chosen = "chosen on other documents" if results.measures[measure].get("selection") == "crossfit" else "chosen on the same documents"
         best = sorted(sure, key=lambda row: -row["lift"])[:3]
-        told = "".join(f" {skill(measure, row)} ({row['label']}: {_score(row)})." for row in best)
+        wording = "".join(f" {skill(measure, row)} ({row['label']}: {_score(row)})." for row in best)
         kinds = "" if results.layout.one_kind else f" ({kind} attention)"
         more = f"more often than {rule} (not tested, because the run has no intervals)"
         if not unsure:
@@ -110,7 +110,7 @@ def _skills(results: Results, measure: str) -> list[str]:
         lost = cut_sentence(results, measure)
         lines.append(
             f"For {len(sure) or 'none'} of {_count(len(rows), label)}{kinds} {finds} {asked} {more}."
-            f"{told}{'' if lost is None else f' {lost}'}"
+            f"{wording}{'' if lost is None else f' {lost}'}"
         )
     return lines
 

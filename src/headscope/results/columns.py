@@ -27,7 +27,7 @@ class StateColumns:
         """Append rows of numbers to a column."""
         self._rows.setdefault(f"numbers/{name}", []).append(np.asarray(rows, dtype=np.float64))
 
-    def say(self, name: str, texts: Sequence[str]) -> None:
+    def add_words(self, name: str, texts: Sequence[str]) -> None:
         """Append words to a column of words."""
         spelled = [text.encode("utf-8", "surrogatepass") for text in texts]
         self._rows.setdefault(f"lengths/{name}", []).append(np.array([len(word) for word in spelled], dtype=np.int64))

@@ -17,7 +17,7 @@ from headscope.results.table import Table
 SURFACE = ("positions", "tokens")  # count as one skill of a head; entropy does not belong here, since it is not a share
 
 
-def surely(row: Mapping[str, Any]) -> bool:
+def is_significant(row: Mapping[str, Any]) -> bool:
     """Whether the best head of a label is significantly above its baseline; False without an interval."""
     return bool(row["lift"] > 0 and row["lift_low"] > 0)
 

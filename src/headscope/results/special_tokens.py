@@ -64,7 +64,7 @@ class SpecialTokens:
         return [first] if self.first else [self.opening] if self.opening is not None else []
 
     @property
-    def resting(self) -> str | None:
+    def idle(self) -> str | None:
         """The token that takes idle attention: the one that closes a text, or else the one that opens it."""
         return self.closing if self.closing is not None else next(iter(self.names), None)
 

@@ -133,7 +133,7 @@ def plan_run(
             passes += sum(len(text) * runner.maps.passes(len(text)) for text in batch)
             largest = max(largest, (len(batch), batch[-1].cost), key=lambda shape: shape[0] * shape[1] ** 2)
         trying.add(job)
-        work.tell(job.number)
+        work.report_progress(job.number)
     memory = estimate(runner.model, *largest, runner.makes_no_maps)
     return RunEstimate(
         tuple(work.counts),

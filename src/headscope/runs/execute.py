@@ -140,7 +140,7 @@ class _Execution:
                 failing += len(failures.failures(states))
                 with timing("writing"):
                     ledger.add(number, states)
-                work.tell(number)
+                work.report_progress(number)
                 if failing > failures.MOST:
                     raise RunError(f"{spec.model} failed on more than {failures.MOST:,} texts", "Check that the model can read this corpus")
         more: dict[str, Any] = {}

@@ -53,7 +53,7 @@ def ols(design: Float[np.ndarray, "n term"], values: Float[np.ndarray, "n *shape
     df = n - size
     if df < 1 or np.linalg.matrix_rank(terms) < size:
         nothing = np.full(shape, np.nan)
-        why = "too few observations" if df < 1 else "terms that cannot be told apart"
+        why = "too few observations" if df < 1 else "terms that cannot be distinguished"
         return LeastSquares(nothing, nothing, nothing, nothing, df, why, np.full(shape[1:], np.nan))
     q, r = np.linalg.qr(terms)
     inverse = np.linalg.inv(r)

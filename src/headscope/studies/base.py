@@ -88,7 +88,7 @@ class StudyContext:
     folder: Folder | None = None
     resume: bool = False
     progress: Progress | None = None
-    tell: Callable[[str], None] | None = None
+    notify: Callable[[str], None] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
 
@@ -141,7 +141,7 @@ class Work(ABC):
     def meter(self) -> JobProgress:
         """The meter to which `do` reports its progress."""
         if self._meter is None:
-            self._meter = JobProgress(self.costs(), self.share, self.context.progress, self.context.tell, self.advice)
+            self._meter = JobProgress(self.costs(), self.share, self.context.progress, self.context.notify, self.advice)
         return self._meter
 
     @abstractmethod

@@ -37,19 +37,19 @@ def execute(
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
     **corpora_and_options: Any,
 ) -> Results:
     """The results of a study, written to the folder `out` if it is given.
 
     A study may be given by its name, and its settings as plain values. A loaded `model` replaces the one that the
     settings name. `corpora_and_options` are loaded corpora, by the names of their settings, and what the study takes
-    in addition to its settings. `tell` receives messages while the study runs.
+    in addition to its settings. `notify` receives messages while the study runs.
     """
     folder = None if out is None else Folder(out)
     if folder is not None:
         look_first(folder, resume, overwrite)
-    how = {"folder": folder, "resume": resume, "progress": progress, "tell": tell}
+    how = {"folder": folder, "resume": resume, "progress": progress, "notify": notify}
     study, work = open_work(study, settings, model, device, corpora_and_options, how)
     now = _identity(work)
     work.context.key = key(now)

@@ -47,8 +47,8 @@ def model_name(results: Results) -> str:
     settings = results.manifest["settings"]
     name = printable(Path(settings["model"]).resolve().name) if "model" in settings else "given maps"
     unusual = {"random weights": settings.get("weights") == "random", f"{results.map} maps": results.map != WEIGHTS}
-    told = ", ".join(words for words, holds in unusual.items() if holds)
-    return f"{name} ({told})" if told else name
+    wording = ", ".join(words for words, holds in unusual.items() if holds)
+    return f"{name} ({wording})" if wording else name
 
 
 @blame_folder

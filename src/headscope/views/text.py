@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WHY = "of all heads, it links distant words most clearly"  # why the first head is shown if no head was named
 ROOM = 8_000_000  # most bytes of maps in a page, unless heads are named
-OFFERED: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in the list of measures
+ON_DEMAND: tuple[Kind, ...] = ("A", "G", "G*", "rollout", "norms")  # in the list of measures
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def signature(model: Model, encoded: Encoded) -> str:
 
 def text_page(data: Mapping[str, Any], title: str, note: str = "") -> str:
     """The page of one text, complete and offline. `data` is the result of `text_data`."""
-    told = f"<p>{escape(printable(note))}.</p>\n" if note else ""
-    body = f'<main>\n<h1>{escape(printable(title))}</h1>\n{told}<div data-view="text"></div>\n</main>'
+    note_html = f"<p>{escape(printable(note))}.</p>\n" if note else ""
+    body = f'<main>\n<h1>{escape(printable(title))}</h1>\n{note_html}<div data-view="text"></div>\n</main>'
     return shell(f"headscope: {title}", body, {"text": data})
 
 
@@ -142,9 +142,9 @@ def first_shown(measures: Iterable[Kind], layers: Iterable[Layer]) -> dict[str, 
     return {"measure": next(iter(measures), "A"), "layer": next(iter(layers), "mean")}
 
 
-def offered(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
+def on_demand(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
     """The measures that a host computes on demand, with their descriptions."""
-    return {kind: ABOUT[kind] for kind in dict.fromkeys((*OFFERED, *asked))}
+    return {kind: ABOUT[kind] for kind in dict.fromkeys((*ON_DEMAND, *asked))}
 
 
 def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> di
     asked = tuple(asked)
     held: dict[Kind, Any] = {}
     missing: dict[Kind, str] = {}
-    for kind in offered(asked):
+    for kind in on_demand(asked):
         if kind not in asked and kind not in CHEAP:
             missing[kind] = f"takes longer to compute: make the page with --measure {kind}, or use headscope serve"
             continue

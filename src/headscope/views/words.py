@@ -92,8 +92,8 @@ def whose(results: Results) -> list[str]:
     weights; and the model, if it generated the text.
     """
     annotated = None if results.annotation is None else sentence(results.annotation)
-    told = (annotated, map_sentence(results.map), generated_sentence(results.manifest))
-    return [line for line in told if line is not None]
+    sentences = (annotated, map_sentence(results.map), generated_sentence(results.manifest))
+    return [line for line in sentences if line is not None]
 
 
 def shown_columns(summary: Table) -> list[str]:

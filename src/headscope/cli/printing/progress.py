@@ -35,23 +35,23 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
     return 128 + (interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line on standard error, if it is still open."""
     with suppress(OSError, ValueError):
         print(f"headscope: {line}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def orderly() -> Iterator[None]:
+def signals_as_exceptions() -> Iterator[None]:
     """Turn these signals into an exception while the block runs. Those that are ignored, as under nohup, stay so.
 
     A second signal of any of these kinds ends the process immediately and silently, also after the block: a finaliser
     would print an exception that is raised while the process ends.
     """
-    heard: list[int] = []
+    received: list[int] = []
 
-    def hear(number: int, _: FrameType | None) -> None:
-        heard.append(number)
+    def handle(number: int, _: FrameType | None) -> None:
+        received.append(number)
         for each in taken:
             signal.signal(each, signal.SIG_DFL)
         raise Ended(number)
@@ -59,15 +59,15 @@ def orderly() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in ORDERLY}
     taken = [number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)]
     for number in taken:
-        signal.signal(number, hear)
+        signal.signal(number, handle)
     try:
         yield
     except SystemExit as end:
-        if heard and end.code == 128 + signal.SIGINT:  # typer knows only Ctrl-C
-            sys.exit(128 + heard[0])
+        if received and end.code == 128 + signal.SIGINT:  # typer knows only Ctrl-C
+            sys.exit(128 + received[0])
         raise
     finally:
-        for number in taken if not heard else ():
+        for number in taken if not received else ():
             signal.signal(number, before[number])
 
 
@@ -77,7 +77,7 @@ def interrupted(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        say(f"interrupted. Finished parts are kept in {out}; the same command with --resume continues from there")
+        print_line(f"interrupted. Finished parts are kept in {out}; the same command with --resume continues from there")
         raise typer.Exit(exit_code(error)) from None
 
 
@@ -86,7 +86,7 @@ class ProgressLines:
     work is unknown, a line when the number of texts has doubled.
     """
 
-    def __init__(self, what: str, write: Callable[[str], None] = say) -> None:
+    def __init__(self, what: str, write: Callable[[str], None] = print_line) -> None:
         from headscope.core.timing import TimeLeft
 
         self._what, self._write = what, write
@@ -145,10 +145,10 @@ def bar(what: str, hidden: bool = False) -> Iterator[Progress]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(what, total=None, texts=0, rate=0.0)
 
-        def tell(share: float | None, texts: int, tokens: int) -> None:
+        def report(share: float | None, texts: int, tokens: int) -> None:
             if share is not None:
                 left.add(share)
             elapsed = progress.tasks[0].elapsed or 1e-9
             progress.update(task, total=1.0 if share is not None else None, completed=share or 0.0, texts=texts, rate=tokens / elapsed)
 
-        yield tell
+        yield report

@@ -100,8 +100,8 @@ def _print_alike(results: Results) -> None:
 
     kinds = list(dict.fromkeys(results[STRUCTURE]["kind"]))
     for kind in kinds:
-        told = " ".join(filter(None, (layers_sentence(results, kind), pairs_sentence(results, kind))))
-        print_text(f"\ndistances{'' if len(kinds) == 1 else f', {kind} attention'}: {told}")
+        sentences = " ".join(filter(None, (layers_sentence(results, kind), pairs_sentence(results, kind))))
+        print_text(f"\ndistances{'' if len(kinds) == 1 else f', {kind} attention'}: {sentences}")
 
 
 def _print_best(results: Results, name: str) -> None:

@@ -45,13 +45,13 @@ def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, object]]:
     import pyarrow as pa
 
     for batch in batches:
-        wanted = [number for number, field in enumerate(batch.schema) if not _passed_over(pa, field)]
+        wanted = [number for number, field in enumerate(batch.schema) if not _is_skipped(pa, field)]
         for start in range(0, batch.num_rows, _ROWS):
             for row in batch.slice(start, _ROWS).select(wanted).to_pylist():
                 yield {name: plain(value) for name, value in row.items()}
 
 
-def _passed_over(pa: Any, field: pa.Field) -> bool:
+def _is_skipped(pa: Any, field: pa.Field) -> bool:
     types = pa.types
     return field.name.startswith(_INDEX) or any(
         is_type(field.type) for is_type in (types.is_struct, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)

@@ -55,7 +55,7 @@ def _document(lines: list[Line]) -> Document:
     match = _ITEM.match(sound(lines[0]))
     if match is None:
         raise Flaw(line, "no numbered sentence", f"{quoted(lines[0].text)} where an item should begin", _LAYOUT)
-    text, places = _parted(_unquoted(lines[0].text[match.end() :].strip()), line)
+    text, places = _without_tags(_unquoted(lines[0].text[match.end() :].strip()), line)
     if len(lines) < 2 or lines[1].text.startswith("Comment:"):
         remedy = "Write the relation on the line after the sentence, Other if there is none"
         raise Flaw(line, "no relation", f"item {match[1]} has no relation", remedy)
@@ -68,7 +68,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def _parted(marked: str, line: int) -> tuple[str, dict[str, Span]]:
+def _without_tags(marked: str, line: int) -> tuple[str, dict[str, Span]]:
     """The text without its tags, and for each nominal the place of its characters."""
     text, end = "", 0
     places: dict[str, list[int]] = {}

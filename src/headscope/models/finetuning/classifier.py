@@ -82,7 +82,7 @@ class Classifier:
         loss.backward()  # type: ignore[no-untyped-call]
         return float(loss.detach())
 
-    def say(
+    def evaluate(
         self, given: Sequence[LabelledExample], size: int = 64
     ) -> tuple[float, list[Int64[np.ndarray, "n"]], list[Int64[np.ndarray, "n"]]]:
         """The mean loss over labels, and for each text, in order, the predicted and the true classes."""

@@ -40,8 +40,8 @@ def names_of(documents: Iterable[Document], labels: Labels) -> tuple[str, ...]:
     number = all(name.isdecimal() for name in found)
     names = tuple(sorted(found, key=lambda name: (name != OUTSIDE, int(name) if number else 0, name)))
     if len(names) < 2:
-        told = f"all texts are labelled {names[0]!r}" if names else f"no text has a label ({labels})"
-        raise ModelError(f"there is nothing to learn: {told}", "Give each text a label, in a column of that name, or name --labels")
+        what = f"all texts are labelled {names[0]!r}" if names else f"no text has a label ({labels})"
+        raise ModelError(f"there is nothing to learn: {what}", "Give each text a label, in a column of that name, or name --labels")
     if labels == "label" and len(names) * 2 > found.total():
         raise ModelError(
             f"there are {len(names)} labels on {found.total()} texts, such as {names[0]!r}", "Give classes, not numbers or names"

@@ -48,13 +48,13 @@ def train(
     device: str | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    tell: Callable[[Check], None] | None = None,
+    on_check: Callable[[Check], None] | None = None,
 ) -> TrainedModel:
     """Fine-tune a model on a labelled corpus and save the best state in the folder `out`, in the format of
     transformers.
 
     The same recipe, corpus and machine give the same model. `progress` is called with the share that is done and the
-    numbers of texts and tokens, `tell` with each evaluation on the dev part.
+    numbers of texts and tokens, `on_check` with each evaluation on the dev part.
     """
     plan, folder = recipe or TrainingRecipe(), Path(out)
     require_room(folder)
@@ -77,7 +77,7 @@ def train(
         classifier = Classifier.of(base, data.names, tags=plan.labels != "label")
         classifier.network.to(base.device)
         require_room(folder, sum(tensor.numel() * tensor.element_size() for tensor in classifier.network.state_dict().values()))
-        checks, best = _learn(classifier, learnt, kept, plan, data.names, progress, tell)
+        checks, best = _learn(classifier, learnt, kept, plan, data.names, progress, on_check)
     majority = _majority(learnt, kept, plan, data.names)
     trained = TrainedModel(folder, data.names, plan.scored_by, tuple(checks), best, majority, len(learnt), len(kept), data.tally.lines())
     _save(classifier, trained, plan, base.name, corpus, dev)
@@ -107,7 +107,7 @@ def _learn(
     plan: TrainingRecipe,
     names: Sequence[str],
     progress: Progress | None,
-    tell: Callable[[Check], None] | None,
+    on_check: Callable[[Check], None] | None,
 ) -> tuple[list[Check], Check]:
     """Train, and leave the network in the state that had the best score on the dev part."""
     network, an_epoch = classifier.network, math.ceil(len(learnt) / plan.batch)
@@ -131,11 +131,11 @@ def _learn(
             progress(step / steps, texts, tokens)
         if step not in looks:
             continue
-        dev_loss, found, true = classifier.say(kept)
+        dev_loss, found, true = classifier.evaluate(kept)
         checks.append(Check(step, step / an_epoch, float(np.mean(losses)), dev_loss, _score(found, true, plan.scored_by, names)))
         losses.clear()
-        if tell is not None:
-            tell(checks[-1])
+        if on_check is not None:
+            on_check(checks[-1])
         if not math.isfinite(checks[-1].loss):
             raise ModelError(f"the loss is not a number after {step} steps at a rate of {plan.rate}", "Use a smaller --rate")
         since += 1

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
     Sizes = Float[np.ndarray, "layer source target"]
-    Tell = Callable[[Kind, float], None]  # called with a kind and the share of its work that is done
+    KindProgress = Callable[[Kind, float], None]  # called with a kind and the share of its work that is done
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def flow(
     longest: int = 64,
     mode: Mode = "eval",
     pairs: Pairs | None = None,
-    tell: Tell | None = None,
+    progress: KindProgress | None = None,
 ) -> Flow:
     """A, G and G* of one text, or other kinds (ALL_KINDS). For an encoder-decoder, those of its encoder. The text may
     also be given as inputs of the network: one row of tokens, padding allowed.
@@ -76,8 +76,8 @@ def flow(
     norms except `frobenius` are exact with every method. With `pairs`, some sources and some targets, G is computed
     only for these targets and G* only for these sources (in a decoder, only up to the last of all these tokens); all
     other values are 0. For a few pairs this is many times faster, and the numbers are the same. `maxflow` is refused
-    for texts of more than `longest` tokens: its time grows with about the fourth power of the length. `tell` is called
-    after each layer of G and G* with the share of that kind that is done.
+    for texts of more than `longest` tokens: its time grows with about the fourth power of the length. `progress` is
+    called after each layer of G and G* with the share of that kind that is done.
 
     With `mode="train"` dropout is on, as it was for the paper's numbers. The same dropout, drawn from `seed`, applies
     to all kinds, layers and probes. G is then computed by products, for which `norm="sum"` is the cheapest. Memory does
@@ -108,11 +108,11 @@ def flow(
             layers = record(model.network, sites, inputs)
             check_again(layers)
             known = [read(layer, site.heads) for layer, site in zip(layers, sites, strict=True)]
-            within = _Exact(known, norm, pairs and pairs.targets, _of_kind(tell, "G"))
+            within = _Exact(known, norm, pairs and pairs.targets, _of_kind(progress, "G"))
             beside = within if "G" in kinds and method != "sketch" and within.strange is None else None
             star = None
             if "G*" in kinds:  # first, because G can reuse what a block holds for G*
-                star = _from_start(layers, known, norm, method, probes, seed, star_notes, pairs, _of_kind(tell, "G*"), beside)
+                star = _from_start(layers, known, norm, method, probes, seed, star_notes, pairs, _of_kind(progress, "G*"), beside)
             if "G" in kinds:
                 _add(found, "G", *_within(layers, within, norm, method, probes, seed, notes))
             if star is not None:
@@ -129,8 +129,8 @@ def _check(kinds: Sequence[Kind], norm: Norm, method: Method, probes: int, mode:
         raise MeasureError(f"{probes} probes give no standard error", "Use at least 2")
 
 
-def _of_kind(tell: Tell | None, kind: Kind) -> Callable[[float], None]:
-    return (lambda share: None) if tell is None else partial(tell, kind)
+def _of_kind(progress: KindProgress | None, kind: Kind) -> Callable[[float], None]:
+    return (lambda share: None) if progress is None else partial(progress, kind)
 
 
 def _add(found: Flow, kind: Kind, values: torch.Tensor, errors: torch.Tensor | None = None) -> None:
@@ -153,9 +153,9 @@ def _attention(model: Model, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor
 class _Exact:
     """G of known blocks in closed form, layer by layer in any order; nothing if some block is not known."""
 
-    def __init__(self, known: Sequence[Block | str], norm: Norm, targets: Sequence[int] | None, told: Callable[[float], None]) -> None:
+    def __init__(self, known: Sequence[Block | str], norm: Norm, targets: Sequence[int] | None, progress: Callable[[float], None]) -> None:
         self.strange = next((block for block in known if isinstance(block, str)), None)
-        self.told = told
+        self.progress = progress
         self._known, self._norm, self._targets = known, norm, targets
         self._sizes: dict[int, torch.Tensor] = {}
 
@@ -164,7 +164,7 @@ class _Exact:
         block = self._known[number]
         if isinstance(block, Block) and self.strange is None and number not in self._sizes:
             self._sizes[number] = closed.sizes(block, self._norm, self._targets)
-            self.told(len(self._sizes) / len(self._known))
+            self.progress(len(self._sizes) / len(self._known))
 
     def all(self) -> torch.Tensor:
         """G of all layers; missing ones are computed now."""
@@ -181,7 +181,7 @@ def _within(
             return exact.all(), None
         notes.append(f"G: {exact.strange}")
     readings = [NormReading.make(norm, layer.states, _probes(method, probes), seed + number) for number, layer in enumerate(layers)]
-    each = products.counted(list(zip(layers, readings, strict=True)), exact.told)
+    each = products.counted(list(zip(layers, readings, strict=True)), exact.progress)
     values, errors = zip(*(products.within(layer, reading) for layer, reading in each), strict=True)
     if readings[0].exact:
         return torch.stack(values), None
@@ -198,7 +198,7 @@ def _from_start(
     seed: int,
     notes: list[str],
     pairs: Pairs | None,
-    told: Callable[[float], None],
+    progress: Callable[[float], None],
     beside: Callable[[int], None] | None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     check_chain(layers)
@@ -206,12 +206,12 @@ def _from_start(
     try:
         back = norm in ("sum", "mean")
         if back:
-            values, errors = products.backwards(layers, reading, known, told)
+            values, errors = products.backwards(layers, reading, known, progress)
         else:
-            values, errors = products.forwards(layers, reading, known, pairs, told, beside)
+            values, errors = products.forwards(layers, reading, known, pairs, progress, beside)
     except products.NoProductError as error:  # not every operation supports forward mode
         notes.append(f"G*: {error.problem}; computed backwards")
-        values, errors = products.backwards(layers, reading, told=told)
+        values, errors = products.backwards(layers, reading, progress=progress)
     if reading.exact:
         return values, None
     notes.append(f"G*: sketched with {probes} probes")

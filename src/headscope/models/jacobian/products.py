@@ -92,14 +92,14 @@ def forwards(
     reading: NormReading,
     known: Sequence[Block | str] = (),
     pairs: Pairs | None = None,
-    told: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
     beside: Callable[[int], None] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, forwards from sources. Known blocks go through
     `linear`.
 
     With `pairs`, only their sources are computed, in proportionally less time. All others are 0, and in causal blocks
-    so are the targets after the last token of the pairs. `told` is called with the share that is done. `beside` is
+    so are the targets after the last token of the pairs. `progress` is called with the share that is done. `beside` is
     called once with the number of each layer, while its block holds O and P, if it does.
     """
     found = []
@@ -114,7 +114,7 @@ def forwards(
         starts = places[some].repeat_interleave(len(reading.vectors)).tolist()
         each = len(rows) / 2 if causal else len(rows)  # rows that reach a token, on average
         steps = []
-        for place, (layer, block) in enumerate(counted(upwards, told, number, len(parts))):
+        for place, (layer, block) in enumerate(counted(upwards, progress, number, len(parts))):
             with ExitStack() as stack:
                 if isinstance(block, Block):
                     if (beside is not None and pairs is None) or linear.worthwhile(block, each):
@@ -133,7 +133,7 @@ def forwards(
 
 
 def backwards(
-    layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = (), told: Callable[[float], None] | None = None
+    layers: Sequence[Layer], reading: NormReading, known: Sequence[Block | str] = (), progress: Callable[[float], None] | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """G* of all layers [layer, source, target] and its standard errors, from the targets of each layer backwards
     through the layers below it. Known blocks go through `linear`.
@@ -144,7 +144,7 @@ def backwards(
     for number, targets in enumerate(parts):
         start = reading.placed(targets, len(layers[0].states))
         rows = start[:0]
-        for layer, block in counted(downwards, told, number, len(parts)):
+        for layer, block in counted(downwards, progress, number, len(parts)):
             rows = torch.cat([start, rows])  # this layer's rows first, then those of the layers above
             if isinstance(block, Block) and linear.worthwhile(block, len(rows)):
                 rows = linear.pull(block, rows, KNOWN)
@@ -155,14 +155,14 @@ def backwards(
     return sizes, errors
 
 
-def counted(items: Sequence[T], told: Callable[[float], None] | None, part: int = 0, parts: int = 1) -> Iterator[T]:
-    """The items of one of several `parts` of some work. After each item, `told` is called with the share of all parts
-    that is done.
+def counted(items: Sequence[T], progress: Callable[[float], None] | None, part: int = 0, parts: int = 1) -> Iterator[T]:
+    """The items of one of several `parts` of some work. After each item, `progress` is called with the share of
+    all parts that is done.
     """
     for number, item in enumerate(items, 1):
         yield item
-        if told is not None:
-            told((part + number / len(items)) / parts)
+        if progress is not None:
+            progress((part + number / len(items)) / parts)
 
 
 def _blocks(states: torch.Tensor, vectors: int, count: int | None = None) -> Iterator[torch.Tensor]:

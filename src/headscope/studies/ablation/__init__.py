@@ -68,7 +68,7 @@ class AblationStudy(Study):
             "importance",
             "importance of each head against the loss of score without it",
             "importance",
-            "importance_foretells",
+            "importance_correlation",
             "ablate --parts heads,importance",
             "Importance and loss",
             "Importance, estimated for all heads in one pass, is the size of the gradient of the loss with respect to a gate on the "

@@ -49,13 +49,13 @@ def answering(
     `replace` holds vectors that replace the output of a head that is switched off; without it the output is zero.
     """
 
-    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
+    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], progress: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
         asked = ask(model, texts, share, f"{seed}/0")
         gates = [{site: torch.from_numpy(np.asarray(gate, dtype=np.float32)) for site, gate in cut.items()} for cut in cuts]
         answers = np.zeros((len(cuts), len(texts), len(columns_of(model))))
         for number, logits in ablated(model, texts, gates, asked, replace, tokens):
             answers[number] = counted(logits, asked, len(texts), model)
-            told(number)
+            progress(number)
         return answers
 
     return answer

@@ -56,7 +56,7 @@ def summary(tables: Mapping[str, Table], score: Score, base: float, n: int, docu
             layers = list(tables["ablation_all_but_one"].where(kind=kind, selection="held-out"))
             hurt = [row for row in layers if row["p"] < SURE and row["difference"] * sign < 0]
             rows.append((f"layers that one head is not enough for, p < {SURE}", kind, _count(hurt, layers), len(layers), documents, None))
-    for row in tables.get("importance_foretells", ()):
+    for row in tables.get("importance_correlation", ()):
         rows.append((f"importance and loss without the head, {row['method']}", row["kind"], row["value"], int(row["n"]), None, None))
     for row in tables.get("prunable", ()):
         published_share = "20% (translation), 40% (BERT)" if row["order"] == "importance" else None
@@ -77,7 +77,7 @@ def _count(sure: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]])
 def sentences(tables: Mapping[str, Table], score: str) -> list[str]:
     """The findings of each part, as sentences."""
     sign = -1 if score in LOWER else 1
-    makers = {"ablation": _heads, "ablation_all_but_one": _single, "importance_foretells": _foretold, "prunable": _prunable}
+    makers = {"ablation": _heads, "ablation_all_but_one": _single, "importance_correlation": _importance_correlation, "prunable": _prunable}
     return [line for name, make in makers.items() if name in tables for line in make(tables, score, sign)]
 
 
@@ -90,9 +90,9 @@ def _heads(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     helped = [row for row in rows if _sure(row) and row["difference"] * sign > 0]
     one_kind = _one_kind(tables["ablation"])
     listed = ", ".join(f"{HeadId.of_row(row, one_kind)} ({row['difference']:+.3g})" for row in harmed[:LISTED])
-    told = f": {listed}" if harmed else ""
+    listed_heads = f": {listed}" if harmed else ""
     more = f" and {len(harmed) - LISTED} more" if len(harmed) > LISTED else ""
-    yield f"For {len(harmed)} of {len(rows)} heads, {score} is worse when the head alone is switched off (p < {SURE}){told}{more}."
+    yield f"For {len(harmed)} of {len(rows)} heads, {score} is worse when the head alone is switched off (p < {SURE}){listed_heads}{more}."
     corrected = sum(row["p_holm"] < 0.05 for row in rows)
     others = "one other head" if len(helped) == 1 else f"{len(helped)} other heads"
     holm = f"After Holm's correction for {len(rows)} tests, the change is significant for {corrected} of {len(rows)} heads (p < .05)"
@@ -111,24 +111,24 @@ def _single(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]
     yield f"{enough}: without the others {score} is not significantly worse (p < {SURE})" + (f". The exceptions: {named}." if hurt else ".")
 
 
-def _foretold(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
-    for row in tables["importance_foretells"].where(method="spearman"):
-        kind = "" if _one_kind(tables["importance_foretells"]) else f" ({row['kind']})"
+def _importance_correlation(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
+    for row in tables["importance_correlation"].where(method="spearman"):
+        kind = "" if _one_kind(tables["importance_correlation"]) else f" ({row['kind']})"
         yield f"Importance from gradients and the measured loss without a head have a rank correlation of {row['value']:.2f}{kind}."
 
 
 def _prunable(tables: Mapping[str, Table], score: str, sign: int) -> Iterator[str]:
     rows = {row["order"]: row for row in tables["prunable"]}
     chance = [row["share"] for name, row in rows.items() if name.startswith("random")]
-    told = [
+    orders = [
         f"{rows[name]['share']:.0%} in order of {what}"
         for name, what in (("importance", "importance"), ("drop", "measured loss"))
         if name in rows
     ]
     if chance:
-        told.append(f"{sum(chance) / len(chance):.0%} in random order")
+        orders.append(f"{sum(chance) / len(chance):.0%} in random order")
     tolerance = next(iter(rows.values()))["tolerance"]
-    yield f"Share of heads that can be removed before {score} is worse by more than {tolerance:.0%} of its value: {', '.join(told)}."
+    yield f"Share of heads that can be removed before {score} is worse by more than {tolerance:.0%} of its value: {', '.join(orders)}."
 
 
 def _untested(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -60,8 +60,8 @@ def importance_table(weights: Float64[np.ndarray, "replicate+1 head"], layout: H
     )
 
 
-def foretold_table(weights: Float64[np.ndarray, "head"], scores: Scores) -> Table:
-    """`importance_foretells`: correlation of importance with the loss without the head, by kind and overall."""
+def importance_correlation_table(weights: Float64[np.ndarray, "head"], scores: Scores) -> Table:
+    """`importance_correlation`: correlation of importance with the loss without the head, by kind and overall."""
     harm = scores.harm("heads", np.ones(len(scores.documents), dtype=bool))
     kinds = scores.layout.by_kind()
     groups: dict[str, list[int]] = {str(kind): places for kind, places in kinds.items()}

@@ -123,7 +123,7 @@ def draw_tasks(studies: Sequence[Results], change: bool = False) -> Drawing:
             axes.axhline(wholes[second], color=grey(0.35), linewidth=0.8, linestyle=_DASHED)
             axes.set_xlabel(labels[first], fontsize=pt(8))
             axes.set_ylabel(labels[second], fontsize=pt(8))
-            axes.set_title(_told(correlations.where(first=first, second=second, method="pearson")), fontsize=pt(8))
+            axes.set_title(_correlations_text(correlations.where(first=first, second=second, method="pearson")), fontsize=pt(8))
         texts = ", ".join(f"{max(results['ablation']['n']):,}" for results in studies)
         note = "Dashed: the whole model. r: correlation of the losses without each head; p: by permutation"
         sign(figure, f"{texts} texts. {note}", "|".join(results.signature for results in studies))
@@ -141,7 +141,7 @@ def _pair(axes: Axes, first: Values, second: Values) -> None:
         axes.legend(fontsize=pt(7))
 
 
-def _told(correlations: Table) -> str:
+def _correlations_text(correlations: Table) -> str:
     """Pearson's r with its p, for each kind of attention."""
     several = len(correlations) > 1
     return "\n".join(

@@ -123,54 +123,54 @@ class Trial:
         weights: int = sum(weight.numel() for weight in layer.parameters())
         return share * weights / layer_weights(self.model.network)
 
-    def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns, tell: Callable[[float], None] | None = None) -> None:
+    def answer_systems(self, texts: Sequence[Encoded], kept: StateColumns, progress: Callable[[float], None] | None = None) -> None:
         """Answer texts with the whole model and with every system that changes one layer; also compute the gradients of
         gates, if they are needed.
 
-        The results are added to `kept`. `tell` is called with the share of the texts that is answered.
+        The results are added to `kept`. `progress` is called with the share of the texts that is answered.
         """
         cuts = self.systems.cuts()
-        for batch, told in self._batches(texts, tell):
-            self._add_answers(kept, batch, cuts, told)
+        for batch, batch_progress in self._batches(texts, progress):
+            self._add_answers(kept, batch, cuts, batch_progress)
             kept.add("place", [self._place[text.id] for text in batch])
             if {"importance", "pruning"} & {*self.spec.parts}:
                 slopes = importance(self.model, batch, self.batch_tokens, share=self.spec.mask_share, key=f"{self.spec.seed}/0")
                 for name in ("slopes", "sizes", "tokens"):
                     kept.add(name, getattr(slopes, name))
 
-    def answer_cuts(self, texts: Sequence[Encoded], cuts: Sequence[Cut], tell: Callable[[float], None] | None = None) -> StateColumns:
+    def answer_cuts(self, texts: Sequence[Encoded], cuts: Sequence[Cut], progress: Callable[[float], None] | None = None) -> StateColumns:
         """The answers to texts of the whole model, and under each cut."""
         kept = StateColumns()
-        for batch, told in self._batches(texts, tell):
-            self._add_answers(kept, batch, cuts, told)
+        for batch, batch_progress in self._batches(texts, progress):
+            self._add_answers(kept, batch, cuts, batch_progress)
         return kept
 
     def _batches(
-        self, texts: Sequence[Encoded], tell: Callable[[float], None] | None
+        self, texts: Sequence[Encoded], progress: Callable[[float], None] | None
     ) -> Iterator[tuple[Sequence[Encoded], Callable[[float], None]]]:
         """Texts that are answered together, and a function to call with the share of the batch that is done."""
         whole, before = sum(map(len, texts)), 0
         for batch in batches(texts, self._together):
             size = sum(map(len, batch))
 
-            def told(share: float, before: int = before, size: int = size) -> None:
-                if tell is not None:
-                    tell((before + share * size) / whole)
+            def batch_progress(share: float, before: int = before, size: int = size) -> None:
+                if progress is not None:
+                    progress((before + share * size) / whole)
 
-            yield batch, told
+            yield batch, batch_progress
             before += size
 
-    def _add_answers(self, kept: StateColumns, batch: Sequence[Encoded], cuts: Sequence[Cut], tell: Callable[[float], None]) -> None:
+    def _add_answers(self, kept: StateColumns, batch: Sequence[Encoded], cuts: Sequence[Cut], progress: Callable[[float], None]) -> None:
         systems: list[Cut] = [{}, *cuts]
         passes = np.array(self.passes(systems))
         done = np.zeros(len(systems), dtype=bool)
 
         def answered(number: int) -> None:
             done[number] = True
-            tell(float(passes[done].sum() / passes.sum()))
+            progress(float(passes[done].sum() / passes.sum()))
 
         answers = self._answer(batch, systems, answered)
-        kept.say("document", [text.document for text in batch])
+        kept.add_words("document", [text.document for text in batch])
         kept.add("base", answers[0])
         kept.add("systems", answers[1:].swapaxes(0, 1))
 
@@ -249,7 +249,9 @@ def reference(text: Encoded) -> str:
 def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, Float[torch.Tensor, "head d"]] | None = None) -> Answering:
     """A function that translates texts under each cut and counts for a score; every cut takes a separate search."""
 
-    def answer(texts: Sequence[Encoded], cuts: Sequence[Cut], told: Callable[[int], None]) -> Float64[np.ndarray, "cut example k"]:
+    def answer(
+        texts: Sequence[Encoded], cuts: Sequence[Cut], batch_progress: Callable[[int], None]
+    ) -> Float64[np.ndarray, "cut example k"]:
         score = make_score(name, references=[reference(text) for text in texts])
         assert isinstance(score, Bleu | Chrf)
         statistics = []
@@ -257,7 +259,7 @@ def translating(model: Model, name: str, beams: int = 5, replace: Mapping[int, F
             gates = {site: torch.from_numpy(np.asarray(gate, dtype=np.float32)).to(model.device) for site, gate in cut.items()}
             with gated(model, gates, replace):
                 statistics.append(score.statistics(generated(model, texts, beams)))
-            told(number)
+            batch_progress(number)
         return np.stack(statistics)
 
     return answer

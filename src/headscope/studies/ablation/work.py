@@ -16,7 +16,7 @@ from headscope.results.signature import key
 from headscope.results.table import Table
 from headscope.studies.ablation.answers import baseline_warning
 from headscope.studies.ablation.findings import summary
-from headscope.studies.ablation.importance import foretold_table, importance_table
+from headscope.studies.ablation.importance import importance_correlation_table, importance_table
 from headscope.studies.ablation.prune import pruning_orders
 from headscope.studies.ablation.pruning_curves import Curves, curve_table, prunable_table
 from headscope.studies.ablation.spec import AblationSpec
@@ -102,7 +102,7 @@ class AblationWork(Work):
         self._tokens += _tokens(job.texts)
 
     def _tell(self, share: float) -> None:
-        self.meter.tell(share, self._texts, self._tokens)
+        self.meter.update(share, self._texts, self._tokens)
 
     def tables(self, states: States) -> dict[str, Table]:
         """All tables. If the model is no better than the baseline, the summary has no value except its score."""
@@ -120,7 +120,7 @@ class AblationWork(Work):
             weights = trial.importance(single, np.ones(n, dtype=bool), spec.replicates)
             tables["importance"] = importance_table(weights, self.model.layout, n, documents)
             if "heads" in spec.parts:
-                tables["importance_foretells"] = foretold_table(weights[0], scores)
+                tables["importance_correlation"] = importance_correlation_table(weights[0], scores)
         if self._curves is not None:
             pruned = trial.scores(StateColumns(states["pruning"]))
             tables["pruning"] = curve_table(self._curves, pruned, pruned.table)

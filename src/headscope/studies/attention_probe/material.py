@@ -45,12 +45,12 @@ class AttentionProbeData:
         if dev is not None:
             tried = _texts(spec, model, dev, counts, spec.limit_dev)
         else:
-            learned, tried = _parted(learned, spec.held_out, "tried")
+            learned, tried = _split_off(learned, spec.held_out, "tried")
         if not learned or not tried:
             what = "to learn from" if not learned else "to test probes on"
             remedy = "Use more texts, or name a separate corpus with --dev" if dev is None else "; ".join(counts.dropped.lines())
             raise RunError(f"there is no sentence with a tree {what}", remedy)
-        learned, stopping = _parted(learned, STOPPING, "stopping") if spec.patience else (learned, [])
+        learned, stopping = _split_off(learned, STOPPING, "stopping") if spec.patience else (learned, [])
         if not learned:
             raise RunError("no sentence is left for early stopping", "Use more texts, or omit --patience")
         vectors = Path(spec.vectors) if spec.vectors is not None else None
@@ -83,7 +83,7 @@ def _texts(spec: AttentionProbeSpec, model: Model, corpus: Corpus, counts: Count
     return texts
 
 
-def _parted(texts: list[Encoded], share: float, what: str) -> tuple[list[Encoded], list[Encoded]]:
+def _split_off(texts: list[Encoded], share: float, what: str) -> tuple[list[Encoded], list[Encoded]]:
     """Texts without a share of the documents, drawn by name, and the texts of that share. A single document is split
     by sentences.
     """

@@ -85,7 +85,7 @@ def train(
     learned: SentenceMaps,
     recipe: AttentionRecipe,
     held: SentenceMaps | None = None,
-    tell: Callable[[float], None] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> dict[Name, list[int]]:
     """Train the probes in place, and return the best epoch of each seed of each probe.
 
@@ -110,8 +110,8 @@ def train(
                 for group, rate in zip(optimiser.param_groups, rates, strict=True):
                     group["lr"] = rate * (1 - share if recipe.decay == "linear" else 1)
                 optimiser.zero_grad(set_to_none=True)
-                if tell is not None:
-                    tell(share)
+                if progress is not None:
+                    progress(share)
             words = sum(len(learned.trees[place]) for place in plan[number]) if recipe.optimiser == "sgd" else 1
             loss = torch.stack([probe.losses(batch).sum() / words for probe in probes.values()]).sum()
             torch.autograd.backward(loss)

@@ -86,8 +86,8 @@ class AttentionProbeWork(Work):
         kept = StateColumns()
         if job.number == 0:
             for text, scored in zip(self.material.tried, self.material.scored(), strict=True):
-                kept.say("document", [text.document] * int(scored.sum()))
-                kept.say("relation", [word.relation or "" for word, counts in zip(text.words, scored, strict=True) if counts])
+                kept.add_words("document", [text.document] * int(scored.sum()))
+                kept.add_words("relation", [word.relation or "" for word, counts in zip(text.words, scored, strict=True) if counts])
         if job.trained_on == "rules":
             right_branching(self.material, kept)
         else:
@@ -167,7 +167,7 @@ class AttentionProbeWork(Work):
         reading, training, tried = self._cost(part)
         done = int(epochs * len(self.learned))
         tokens = sum(map(len, self.material.learned)) * done // len(self.learned)
-        self.meter.tell((min(epochs, 1.0) * reading + share * training) / (reading + training + tried), done, tokens)
+        self.meter.update((min(epochs, 1.0) * reading + share * training) / (reading + training + tried), done, tokens)
 
     def _probe(self, name: Name, learned: SentenceMaps) -> Probe:
         spec, seeds = self.spec, self.spec.every_seed

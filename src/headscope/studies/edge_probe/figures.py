@@ -110,12 +110,12 @@ def layers(results: Results, kind: str | None = None) -> Drawing:
             gain = float(curve.max() - curve[0]) or math.nan
             low, high = (np.array(scores[name][1:]) / gain for name in ("adds_low", "adds_high"))
             _bars(right, scores["layer"][1:], shares_of_gain(curve), low, high, grey(0.6) if _doubtful(row) else hue(1))
-            told = "no expected layer" if math.isnan(row["expected_layer"]) else f"expected layer {row['expected_layer']:.2f}"
+            caption = "no expected layer" if math.isnan(row["expected_layer"]) else f"expected layer {row['expected_layer']:.2f}"
             if _doubtful(row):
-                told += "" if math.isnan(row["expected_layer"]) else " (not interpretable)"
+                caption += "" if math.isnan(row["expected_layer"]) else " (not interpretable)"
             elif 0 <= row["expected_layer"] <= len(curve):
                 right.axvline(row["expected_layer"], color=grey(0.2), linewidth=1, linestyle=(0, (4, 3)))
-            _say(right, told + ("" if math.isnan(row["k_scores"]) else f", K(Δ) {row['k_scores']:.2f}"))
+            _say(right, caption + ("" if math.isnan(row["k_scores"]) else f", K(Δ) {row['k_scores']:.2f}"))
         for axes, title in zip(
             grid[0], ("Mixing weights s", "Score added Δ" if narrow() else "Score added Δ, share of the gain"), strict=True
         ):
@@ -217,10 +217,10 @@ def _believed_bars(axes: Axes, rows: Table) -> None:
     means = {label: float(np.mean(rows.where(label=label)["belief"])) for label in dict.fromkeys(rows["label"])}
     true = max((row["label"] for row in rows if row["gold"]), key=means.__getitem__, default=None)
     other = max((row["label"] for row in rows if not row["gold"]), key=means.__getitem__, default=None)
-    for label, colour, shift, told in ((true, hue(0), -0.19, "{} (true)"), (other, hue(1), 0.19, "{}")):
+    for label, colour, shift, template in ((true, hue(0), -0.19, "{} (true)"), (other, hue(1), 0.19, "{}")):
         if label is not None:
             part = rows.where(label=label)
-            axes.bar(np.add(part["layer"], shift), part["belief"], width=0.38, color=colour, label=told.format(label))
+            axes.bar(np.add(part["layer"], shift), part["belief"], width=0.38, color=colour, label=template.format(label))
     axes.grid(False, axis="x")
 
 

@@ -23,15 +23,15 @@ def _order(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _task(row: Mapping[str, Any]) -> str:
     layer = interval(row["expected_layer"], row["low"], row["high"]) + (" (not interpretable)" if row.get("doubt") else "")
-    told = f"{row['task']}: F1 is {row['embeddings']:.3f} with the embeddings and {row['all_layers']:.3f} with all layers"
-    return f"{told}; the expected layer is {layer}, the centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
+    wording = f"{row['task']}: F1 is {row['embeddings']:.3f} with the embeddings and {row['all_layers']:.3f} with all layers"
+    return f"{wording}; the expected layer is {layer}, the centre of gravity {row['centre']:.2f} (n = {row['n']:,})."
 
 
 def _control(rows: list[dict[str, Any]]) -> Iterator[str]:
     tried = [row for row in rows if not math.isnan(row["control"])]
     if tried:
-        told = ", ".join(f"{row['task']} {row['selectivity']:+.2f}" for row in tried)
-        yield f"Selectivity (F1 with all layers minus F1 on random labels): {told}."
+        wording = ", ".join(f"{row['task']} {row['selectivity']:+.2f}" for row in tried)
+        yield f"Selectivity (F1 with all layers minus F1 on random labels): {wording}."
 
 
 def _turns(tables: Mapping[str, Table]) -> Iterator[str]:
@@ -41,5 +41,5 @@ def _turns(tables: Mapping[str, Table]) -> Iterator[str]:
     for task in dict.fromkeys(table["task"]):
         rows = [row for row in table.where(task=task) if row["turn"] != "none"]
         for row in sorted(rows, key=lambda row: row["turn"] != "corrected")[:1]:
-            told = f"{row['before']} by layers 0 to {row['before_layer']}, {row['after']} by layers 0 to {row['after_layer']}"
-            yield f"Example of {task}, {row['turn']} by later layers: {row['text']}: {told}."
+            wording = f"{row['before']} by layers 0 to {row['before_layer']}, {row['after']} by layers 0 to {row['after_layer']}"
+            yield f"Example of {task}, {row['turn']} by later layers: {row['text']}: {wording}."

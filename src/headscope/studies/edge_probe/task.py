@@ -28,7 +28,7 @@ from headscope.studies.edge_probe.training import steps_between, train
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float32, Float64, Int
 
-    from headscope.studies.edge_probe.training import Tell
+    from headscope.studies.edge_probe.training import StepProgress
 
 CONTROL_SEED = 0  # of random labels: the same for all seeds of probes, so that seeds differ only in the probes
 
@@ -107,7 +107,7 @@ class Task:
         each_target = self.slots * (size + width) * width + width * len(self.labels)
         return 3 * epochs * probes * (len(self.parts["train"]) * each_target + tokens * size * (self.layers + 2 * self.slots))
 
-    def run(self, rows: StateRows, seeds: Sequence[int], tell: Tell | None = None) -> StateColumns:
+    def run(self, rows: StateRows, seeds: Sequence[int], progress: StepProgress | None = None) -> StateColumns:
         """The results of the probes of some seeds, trained and tested."""
         shown = [*cumulative(self.layers), *(single(self.layers) if self.spec.single else [])]
         probes = Probes(
@@ -125,7 +125,7 @@ class Task:
         def held_out_f1() -> Float64[np.ndarray, "seed probe"]:
             return f1(decided("held").sum(2))
 
-        result = train(probes, feeders["train"], variant, held_out_f1, self.spec.recipe(self.name), tell)
+        result = train(probes, feeders["train"], variant, held_out_f1, self.spec.recipe(self.name), progress)
         kept = StateColumns()
         shape = (len(seeds), self.variants, len(shown))
         kept.add(f"seed/{self.name}", [float(seed) for seed in seeds])

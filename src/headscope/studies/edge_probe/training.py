@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Float64, Int, Int64
 
     Check = Callable[[], Float64[np.ndarray, "seed probe"]]
-    Tell = Callable[[int, int], None]  # steps done, and at most to do
+    StepProgress = Callable[[int, int], None]  # steps done, and at most to do
 
 LEAST = 1e-4  # the least improvement that counts
 MIN_STEPS = 25  # between two checks that follow epochs: with few texts an epoch is too short to improve the score
@@ -90,7 +90,12 @@ class TrainedProbes:
 
 
 def train(
-    probes: Probes, feeder: Feeder, variant: Int[torch.Tensor, "probe"], check: Check, recipe: EdgeRecipe, tell: Tell | None = None
+    probes: Probes,
+    feeder: Feeder,
+    variant: Int[torch.Tensor, "probe"],
+    check: Check,
+    recipe: EdgeRecipe,
+    progress: StepProgress | None = None,
 ) -> TrainedProbes:
     """Train all probes in place, each on the labels of its `variant`; `check` gives their held-out scores.
 
@@ -108,8 +113,8 @@ def train(
         kept = _kept(batch, texts, probes.shape.hidden, recipe.dropout, noise) if recipe.dropout else None
         loss(part(batch, kept), batch, variant[left]).sum().backward()  # type: ignore[no-untyped-call]
         adam.step(rate)
-        if tell is not None:
-            tell(step, every * recipe.checks)
+        if progress is not None:
+            progress(step, every * recipe.checks)
         if step % every == 0:
             if part is not probes:
                 probes.put(left, part)

@@ -24,7 +24,7 @@ from headscope.studies.hidden_states import hidden_states
 from headscope.studies.spec import STATES_FOLDER
 
 if TYPE_CHECKING:
-    from headscope.studies.edge_probe.training import Tell
+    from headscope.studies.edge_probe.training import StepProgress
 
 
 class TaskJob(NamedTuple):
@@ -109,18 +109,18 @@ class EdgeProbeWork(Work):
             dtype=spec.cache_dtype,
             limit_bytes=spec.cache_bytes,
             batch_tokens=spec.batch_tokens,
-            progress=self._tell_of_states,
+            progress=self._report_states,
         )
         return StateRows(states, self.model.device)
 
-    def _tell_of_states(self, share: float | None, texts: int, tokens: int) -> None:
-        self.meter.tell(self._reading * (share or 0.0), texts, tokens)
+    def _report_states(self, share: float | None, texts: int, tokens: int) -> None:
+        self.meter.update(self._reading * (share or 0.0), texts, tokens)
 
-    def _progress_of(self, number: int) -> Tell:
+    def _progress_of(self, number: int) -> StepProgress:
         """A function that receives the number of steps that a job has done."""
         texts, before = self._texts.texts, self._reading if number == 0 else 0.0
 
-        def tell(step: int, steps: int) -> None:
-            self.meter.tell(before + (1 - before) * min(step / steps, 1.0), len(texts), sum(map(len, texts)))
+        def report(step: int, steps: int) -> None:
+            self.meter.update(before + (1 - before) * min(step / steps, 1.0), len(texts), sum(map(len, texts)))
 
-        return tell
+        return report

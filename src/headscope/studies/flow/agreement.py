@@ -43,7 +43,7 @@ class Agreement:
         if not pairs or ((seen := self.kept.under(_MOMENTS)) and seen != pairs):
             problem = f"agreement cannot be computed from the measures {', '.join(matrices)}"
             raise MeasureError(problem, "Give two or more, the same ones for every text")
-        self.kept.say("document", [text.document])
+        self.kept.add_words("document", [text.document])
         for pair in pairs:
             first, other = (
                 np.asarray(matrices[name], dtype=np.float64).reshape(len(matrices[name]), -1) for name in pair.split(_SEPARATOR)

@@ -69,7 +69,7 @@ class Attachment:
         words = [text.words[place] for place in kept]
         sentences = [text.annotation.sentences[place] for place in kept]
         member = arcs_of(words, heads, self.labels)
-        self.kept.say("unit", [text.document if self.resample == "document" else text.id])
+        self.kept.add_words("unit", [text.document if self.resample == "document" else text.id])
         self.kept.add("arcs", member.sum(1)[None])
         for chain in CHAINS:
             self.kept.add(f"scores/{chain}", attachment([sentence_chain(sentences, chain)], heads, member)[None])

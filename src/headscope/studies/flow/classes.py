@@ -69,8 +69,8 @@ class PartsOfSpeech:
         if tags and not any(tags):
             raise MeasureError(f"{text.id} has no parts of speech", "Use a corpus with universal tags, such as a CoNLL-U file")
         tag_of = [tags[word] if word >= 0 else None for word in text.word_of]
-        self.kept.say("document", [text.document])
-        self.kept.say("sentence", [text.id])
+        self.kept.add_words("document", [text.document])
+        self.kept.add_words("sentence", [text.id])
         for name, matrix in matrices.items():
             sums = contributions(matrix)
             values = np.empty((len(CLASSES), layers))

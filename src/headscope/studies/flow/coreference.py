@@ -52,15 +52,15 @@ class CoreferenceFlow:
         place = {position: number for number, position in enumerate(text.annotation.positions)}
         kept = [pair for pair in passage.pairs if pair.noun in place and pair.pronoun in place]
         if lost := len(passage.pairs) - len(kept):
-            self.kept.say("lost from", [text.id])
+            self.kept.add_words("lost from", [text.id])
             self.kept.add("lost", [lost])
         if not kept:
             return
         words = text.words
         nouns, pronouns = ([place[getattr(pair, side)] for pair in kept] for side in ("noun", "pronoun"))
-        self.kept.say("document", [text.document] * len(kept))
+        self.kept.add_words("document", [text.document] * len(kept))
         for name, places in (("noun", nouns), ("pronoun", pronouns)):
-            self.kept.say(name, [words[place].form for place in places])
+            self.kept.add_words(name, [words[place].form for place in places])
         self.kept.add("same", [pair.same for pair in kept])
         self.kept.add("distance", [pair.distance for pair in kept])
         for name, matrix in matrices.items():

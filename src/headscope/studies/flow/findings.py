@@ -155,15 +155,15 @@ def named(measure: str) -> str:
 
 def _coreference(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_coreference_headline"].where(preset="recommended", test="regression"):
-        told = _more(row, "mean_different", "between mentions of the same entity than between others")
+        wording = _more(row, "mean_different", "between mentions of the same entity than between others")
         test = _test(row, f"{row['n_same'] + row['n_different']} pairs")
-        yield f"Influence from a noun to a later pronoun, by {named(row['measure'])}, is {told}, controlling for distance ({test})."
+        yield f"Influence from a noun to a later pronoun, by {named(row['measure'])}, is {wording}, controlling for distance ({test})."
 
 
 def _classes(tables: Mapping[str, Table]) -> Iterator[str]:
     for row in tables["flow_class_headlines"].where(preset="recommended", test="paired", first="open", second="closed"):
-        told, test = _more(row, "mean_second", "for open classes than for closed classes"), _test(row, f"{row['n_first']} sentences")
-        yield f"The influence of a word on all tokens of its sentence, by {named(row['measure'])}, is {told} ({test})."
+        wording, test = _more(row, "mean_second", "for open classes than for closed classes"), _test(row, f"{row['n_first']} sentences")
+        yield f"The influence of a word on all tokens of its sentence, by {named(row['measure'])}, is {wording} ({test})."
 
 
 def _trees(tables: Mapping[str, Table]) -> Iterator[str]:
@@ -171,9 +171,9 @@ def _trees(tables: Mapping[str, Table]) -> Iterator[str]:
     rows = [row for row in tables["flow_tree_distances"].where(**wanted) if row["layer"] is None and row["n"]]
     chain = next(iter(tables["flow_tree_distances_chains"].where(**wanted, chain="next word")), None)
     if rows and chain is not None:
-        told = ", ".join(f"r = {interval(row['value'], row['low'], row['high'])} for {named(row['measure'])}" for row in rows)
+        wording = ", ".join(f"r = {interval(row['value'], row['low'], row['high'])} for {named(row['measure'])}" for row in rows)
         yield (
-            f"Influence between words correlates with closeness in the dependency tree: {told}, in the best layer; closeness in the "
+            f"Influence between words correlates with closeness in the dependency tree: {wording}, in the best layer; closeness in the "
             f"sentence alone has r = {interval(chain['value'])}."
         )
 
@@ -181,11 +181,11 @@ def _trees(tables: Mapping[str, Table]) -> Iterator[str]:
 def _attachment(tables: Mapping[str, Table]) -> Iterator[str]:
     rows = tables["flow_attachment"].where(arcs="all", direction="directed")
     best = [row for row in rows if row["layer"] is None and row["n"]]
-    told = ", ".join(f"{named(row['tree'])} {interval(row['value'], row['low'], row['high'])}" for row in best if row["tree"] in NAMES)
+    wording = ", ".join(f"{named(row['tree'])} {interval(row['value'], row['low'], row['high'])}" for row in best if row["tree"] in NAMES)
     chain = next((row["value"] for row in best if row["tree"] == "next word"), None)
-    if told and chain is not None:
+    if wording and chain is not None:
         yield (
-            f"Spanning trees of influence, in the best layer, recover these shares of the annotated arcs: {told}; a chain in which the "
+            f"Spanning trees of influence, in the best layer, recover these shares of the annotated arcs: {wording}; a chain in which the "
             f"next word is the head recovers {interval(chain)}."
         )
 
@@ -215,11 +215,11 @@ def _test(row: Mapping[str, Any], items: str) -> str:
     """The effect size, t and p of the row's test, which treats items as independent, and its p over documents."""
     if math.isnan(row["p"]):
         return f"too few to test: {items}"
-    told = f"d = {interval(row['d'])}, t = {interval(row['t'])}, {_p(row['p'])} over {items}"
+    wording = f"d = {interval(row['d'])}, t = {interval(row['t'])}, {_p(row['p'])} over {items}"
     if "p_documents" not in row:
-        return told
+        return wording
     documents, p = row["documents"], row["p_documents"]
-    return f"{told}; {reason(documents)}" if math.isnan(p) else f"{told}; {_p(p)} over {documents} documents"
+    return f"{wording}; {reason(documents)}" if math.isnan(p) else f"{wording}; {_p(p)} over {documents} documents"
 
 
 def _p(p: float) -> str:

@@ -40,10 +40,10 @@ _ALIASES = {"norm": "norms"}
 
 
 def text_flow(
-    model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None = None, tell: Callable[[Kind, float], None] | None = None
+    model: Model, text: Encoded, spec: FlowSpec, pairs: Pairs | None = None, progress: Callable[[Kind, float], None] | None = None
 ) -> Flow:
-    """The measures of a specification on one text, between all tokens or some; `tell` receives a measure and the share
-    of it that is done.
+    """The measures of a specification on one text, between all tokens or some; `progress` receives a measure and the
+    share of it that is done.
 
     The random vectors of a sketch depend only on the text and the seed.
     """
@@ -59,7 +59,7 @@ def text_flow(
         longest=LONGEST,
         mode=spec.mode or "eval",
         pairs=pairs,
-        tell=tell,
+        progress=progress,
     )
 
 

@@ -35,7 +35,7 @@ class SubsetDistances(TreeDistances):
         words = [text.words[place] for place in kept]
         chosen = [choose(words, heads) for choose in SUBSETS.values()]
         gold = [-distances(heads, variant) for variant in _VARIANTS]
-        self.kept.say("unit", [text.document if self.resample == "document" else text.id])
+        self.kept.add_words("unit", [text.document if self.resample == "document" else text.id])
         chain = sentence_chain([text.annotation.sentences[place] for place in kept], "next word")
         apart = -distances(chain, "undirected")[None]
         flows = {

@@ -59,7 +59,7 @@ class TreeDistances:
         checked(matrices, len(text))
         kept, heads = kept_words(text, self.punct)
         gold = [-distances(heads, variant) for variant in VARIANTS]
-        self.kept.say("unit", [text.document if self.resample == "document" else text.id])
+        self.kept.add_words("unit", [text.document if self.resample == "document" else text.id])
         for name, matrix in matrices.items():
             flow = to_words(matrix, text.word_of, len(text.words), self.grouping)[:, kept][:, :, kept]
             self.kept.add(f"values/{name}", correlations(flow, gold)[None])

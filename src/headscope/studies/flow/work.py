@@ -74,18 +74,18 @@ class FlowWork(Work):
             parts.observe(text, text_flow(self.model, text.text, self.spec, text.pairs(), self._tell(before, costs, whole)))
             before += sum(costs.values())
             self.skip([text])
-            self.meter.tell(before / whole, self._texts, self._tokens)
+            self.meter.update(before / whole, self._texts, self._tokens)
         return parts.states
 
     def _tell(self, before: float, costs: Mapping[str, float], whole: float) -> Callable[[str, float], None]:
         """A function that receives a measure of a text, and the share of it that is done."""
         done: dict[str, float] = {}
 
-        def tell(measure: str, share: float) -> None:
+        def report(measure: str, share: float) -> None:
             done[measure] = share * costs[measure]
-            self.meter.tell((before + sum(done.values())) / whole, self._texts, self._tokens)
+            self.meter.update((before + sum(done.values())) / whole, self._texts, self._tokens)
 
-        return tell
+        return report
 
     def skip(self, job: list[FlowText]) -> None:
         """Count the texts as done."""
@@ -175,7 +175,7 @@ class Precision:
             with np.errstate(invalid="ignore", divide="ignore"):
                 shares = np.zeros_like(values) if errors is None else np.where(values > 0, errors / values, np.nan)
             self.kept.add(f"errors/{name}", np.nanmean(shares, (1, 2))[None])
-        self.kept.say("note", flow.notes)
+        self.kept.add_words("note", flow.notes)
 
     def tables(self) -> dict[str, Table]:
         """`precision`: every measure and layer."""

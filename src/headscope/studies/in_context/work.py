@@ -130,13 +130,13 @@ class InContextWork(Work):
         if not job.chooses:
             self._texts += len(job.texts)
             self._tokens += sum(map(len, job.texts))
-            self.meter.tell(1.0, self._texts, self._tokens)
+            self.meter.update(1.0, self._texts, self._tokens)
 
     def _score(self, texts: Sequence[Encoded], kept: StateColumns) -> None:
         """Add the losses of each text under each set of gates, and its curves; random sets are averaged."""
         assert self._sets is not None
         losses = self._losses(texts)
-        kept.say("document", [text.document for text in texts])
+        kept.add_words("document", [text.document for text in texts])
         kept.add("means", np.stack([self.places.means(text, own) for text, own in zip(texts, losses, strict=True)]))
         kept.add("curves", np.stack([self._curves(self.places.curve(own)) for own in losses]))
 

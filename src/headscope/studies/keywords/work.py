@@ -61,10 +61,10 @@ class KeywordWork(Work):
         every = sum(map(len, self._texts))
 
         def words(texts: Sequence[Encoded], before: int) -> Words:
-            def tell(share: float | None, texts: int, tokens: int) -> None:
-                self.meter.tell(READING / (1 + READING) * (before + texts) / every, before + texts, tokens)
+            def report(share: float | None, texts: int, tokens: int) -> None:
+                self.meter.update(READING / (1 + READING) * (before + texts) / every, before + texts, tokens)
 
-            return read_words(self.model, texts, self.spec.source, progress=tell)
+            return read_words(self.model, texts, self.spec.source, progress=report)
 
         texts, tried = self._texts
         self.words = words(texts, 0)
@@ -81,7 +81,7 @@ class KeywordWork(Work):
 
     def _fold(self, learnt_from: Words, held: Words) -> StateColumns:
         kept = StateColumns()
-        kept.say("document", held.documents)
+        kept.add_words("document", held.documents)
         observe(learnt_from, held, self.spec.penalty, kept)
         kept.add("curves/heads", by_heads(learnt_from, held, self.spec.penalty, tuning(learnt_from)))
         for name, learn in self.systems.items():

@@ -45,12 +45,12 @@ def _heads(results: Results) -> str:
 
 def _stability(results: Results) -> str:
     rows = list(results["retrieval_stability"].where(resampled="with replacement"))
-    told = [
+    kept_shares = [
         f"its first head in {row['value']:.0%} of draws" if row["k"] == 1 else f"{row['value']:.0%} of its first {row['k']} heads"
         for row in rows
     ]
     chance = ", ".join(f"{row['baseline']:.0%}" for row in rows)
-    return f"On resampled documents, the ranking of heads keeps {', '.join(told)} (expected at random: {chance})."
+    return f"On resampled documents, the ranking of heads keeps {', '.join(kept_shares)} (expected at random: {chance})."
 
 
 def _ablation(results: Results) -> Iterator[str]:

@@ -112,15 +112,15 @@ class RetrievalWork(Work):
             if job.cuts is None:
                 self._score(sample, scores)
             else:
-                answers.say("document", [sample.prompt.document])
+                answers.add_words("document", [sample.prompt.document])
                 answers.add("answers", self._answer(sample, job.cuts[self._part[sample.prompt.document]])[None])
-            self.meter.tell((number + 1) / len(job.samples), number + 1, sum(len(one.prompt) for one in job.samples[: number + 1]))
+            self.meter.update((number + 1) / len(job.samples), number + 1, sum(len(one.prompt) for one in job.samples[: number + 1]))
         return {"scores": scores.state, "answers": answers.state}
 
     def _score(self, sample: RetrievalSample, kept: StateColumns) -> None:
         written = greedy(self.model, [sample.prompt.ids.tolist()], len(sample.answer))[0].ids
         found = recall(sample.right, self.model.tokenizer.hf.decode(list(written), skip_special_tokens=True))
-        kept.say("document", [sample.prompt.document])
+        kept.add_words("document", [sample.prompt.document])
         kept.add("recall", [found])
         both: dict[Decoding, Sequence[int]] = {"greedy": written, "forced": sample.answer}
         for decoding, ids in both.items():

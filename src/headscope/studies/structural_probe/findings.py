@@ -105,11 +105,11 @@ def _ranks(tables: Mapping[str, Table]) -> Iterator[str]:
 
 def _beside(tables: Mapping[str, Table], metric: str) -> str:
     """The scores of the chain of words and of the control, in brackets."""
-    told = [(row["value"], "words left to right") for row in tables["structural"].where(source="linear", metric=metric)]
+    baselines = [(row["value"], "words left to right") for row in tables["structural"].where(source="linear", metric=metric)]
     if (control := control_of(tables)) is not None:
-        told.append((control[metric], f"redrawn weights, layer {control['layer']}"))
-    shown = "; ".join(f"{name} {value:.0f}%" if metric in ("UUAS", "Root%") else f"{name} {value:.2f}" for value, name in told)
-    return f" ({shown})" if told else ""
+        baselines.append((control[metric], f"redrawn weights, layer {control['layer']}"))
+    shown = "; ".join(f"{name} {value:.0f}%" if metric in ("UUAS", "Root%") else f"{name} {value:.2f}" for value, name in baselines)
+    return f" ({shown})" if baselines else ""
 
 
 def _called(layer: int) -> str:

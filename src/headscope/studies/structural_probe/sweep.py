@@ -49,8 +49,8 @@ def keep_examples(
     distance, depth = paired(segments)[0]
     for number, predicted in sorted(predictions(matrices[None], segments, sentences, [feature]), key=lambda prediction: prediction[0]):
         text, tree = part.texts[number], part.trees[number]
-        kept.say("trees/text", [text.id] * len(text.words))
-        kept.say("trees/form", [word.form for word in text.words])
+        kept.add_words("trees/text", [text.id] * len(text.words))
+        kept.add_words("trees/form", [word.form for word in text.words])
         columns = {
             "word": np.arange(len(text.words)) + 1,
             "head": np.array(text.annotation.heads) + 1,
@@ -143,7 +143,7 @@ class Sweep:
         pairs = paired(fit.segments)
         probes = [(feature, *pair) for feature in range(len(features.every)) for pair in pairs]
         kept.add(f"{self.name}/numbers", numbers.reshape(len(numbers), len(probes), -1))
-        kept.say(f"{self.name}/source", [features.every[feature].source for feature, _, _ in probes])
+        kept.add_words(f"{self.name}/source", [features.every[feature].source for feature, _, _ in probes])
         of = [fit.segments.every[distance] for _, distance, _ in probes]
         kept.add(f"{self.name}/layer", [features.every[feature].layer for feature, _, _ in probes])
         kept.add(f"{self.name}/rank", [segment.rank for segment in of])

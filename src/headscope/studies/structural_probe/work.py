@@ -143,7 +143,7 @@ class StructuralProbeWork(Work):
     def _add_chain(self, kept: StateColumns) -> None:
         """Add the linear baseline, which needs no training."""
         kept.add("linear/numbers", score_chain(self._material.test.trees, self.spec.reference)[:, None])
-        kept.say("linear/source", ["linear"])
+        kept.add_words("linear/source", ["linear"])
         for name, value in (("layer", -1), ("rank", 0), ("seed", 0)):
             kept.add(f"linear/{name}", [value])
 
@@ -176,8 +176,8 @@ class StructuralProbeWork(Work):
             folder, before = self.context.folder, sum(len(states) for (name, _), states in self._states.items() if name == source)
             every = sum(map(len, (self._material.train, self._material.held_out, self._material.test)))
 
-            def tell(share: float | None, texts: int, tokens: int) -> None:
-                self.meter.tell(self._reading[self._present] * (before + texts) / every, before + texts, tokens)
+            def report(share: float | None, texts: int, tokens: int) -> None:
+                self.meter.update(self._reading[self._present] * (before + texts) / every, before + texts, tokens)
 
             self._states[source, id(part)] = hidden_states(
                 model,
@@ -187,7 +187,7 @@ class StructuralProbeWork(Work):
                 level="word",
                 dtype=self.spec.store,
                 limit_bytes=self.spec.cache_bytes,
-                progress=tell,
+                progress=report,
             )
         return self._states[source, id(part)]
 
@@ -201,11 +201,11 @@ class StructuralProbeWork(Work):
         train, before = self._material.train, self._reading[self._sweeps[number]]
         texts, words = len(train), sum(len(text.words) for text in train.texts)
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             seen = share * self.spec.epochs
-            self.meter.tell(before + (1 - before) * min(share, 1.0), int(seen * texts), int(seen * words))
+            self.meter.update(before + (1 - before) * min(share, 1.0), int(seen * texts), int(seen * words))
 
-        return tell
+        return report
 
 
 def decay(states: HiddenStates, twice: bool = False) -> HiddenStates:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def sentences(results: Results) -> list[str]:
     """What was compared, the distances of heads to twins and to other heads, and which have twins, as sentences."""
     settings = results.manifest["settings"]
-    told = (results.manifest["counts"]["texts"], settings["level"], settings["epsilons"], settings["least"])
-    return list(filter(None, _Findings(results, *told).sentences()))
+    choices = (results.manifest["counts"]["texts"], settings["level"], settings["epsilons"], settings["least"])
+    return list(filter(None, _Findings(results, *choices).sentences()))
 
 
 def of_twins(twins: Twins) -> list[str]:
@@ -63,19 +63,19 @@ class _Findings:
     def distance(self, letter: Letter) -> str:
         """The mean distances of the heads of a model to their twins, and to other heads."""
         model, other = self._pair(letter)
-        told = f"A head of {model} is {spelled(self.rows[letter, 'twin'])} from its twin in {other}, on average"
+        wording = f"A head of {model} is {spelled(self.rows[letter, 'twin'])} from its twin in {other}, on average"
         more, nearer = [], ""
         if (letter, "own") in self.rows:
             more.append(f"{spelled(self.rows[letter, 'own'])} from its nearest neighbour in {model}")
         if (letter, "untrained") in self.rows:
             more.append(f"{spelled(self.rows[letter, 'untrained'])} from the nearest head of an untrained {other}")
             nearer = f" For {percent(self.rows[letter, 'nearer_than_untrained'])} of its heads the twin is nearer than that."
-        return f"{told}{', ' if len(more) == 2 else ' and ' if more else ''}{' and '.join(more)}.{nearer}"
+        return f"{wording}{', ' if len(more) == 2 else ' and ' if more else ''}{' and '.join(more)}.{nearer}"
 
     def close(self, letter: Letter) -> str:
         """The share of heads of a model that have a twin closer than each epsilon."""
         model, other = self._pair(letter)
-        told = []
+        shares = []
         for epsilon in self.epsilons:
             beside = [
                 f"{name} {percent(self.rows[key])}"
@@ -83,27 +83,29 @@ class _Findings:
                 if key in self.rows
             ]
             within = percent(self.rows[letter, f"twin_{epsilon:g}"])
-            told.append(f"{within} at a distance below {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
-        return f"Share of heads of {model} with a twin in {other}: {', '.join(told)}." if told else ""
+            shares.append(f"{within} at a distance below {epsilon:g}" + (f" ({', '.join(beside)})" if beside else ""))
+        return f"Share of heads of {model} with a twin in {other}: {', '.join(shares)}." if shares else ""
 
     def mutual(self) -> str:
         """How many heads are each other's twins, and the closest of them."""
         pairs = mutual_rows(self.tables["twins"])
-        told = ", ".join(f"{head_of(row)} and {row['twin']} ({row['distance']:.3f})" for row in pairs[:5])
-        closest = f"; the closest are {told}" if len(pairs) > 1 else f": {told}" if pairs else ""
+        closest_pairs = ", ".join(f"{head_of(row)} and {row['twin']} ({row['distance']:.3f})" for row in pairs[:5])
+        closest = f"; the closest are {closest_pairs}" if len(pairs) > 1 else f": {closest_pairs}" if pairs else ""
         return f"{number_of(len(pairs), 'pair')} of mutual twins{closest}."
 
     def depth(self) -> str:
         """Whether twins are at similar depths."""
         rows = {letter: self.rows[letter, "depth"] for letter in LETTERS if (letter, "depth") in self.rows}
-        told = [f"{spelled(row)} for heads of {self.names[letter]}" for letter, row in rows.items()]
-        return f"The depth of a head correlates with the depth of its twin: {' and '.join(told)}." if told else ""
+        correlations = [f"{spelled(row)} for heads of {self.names[letter]}" for letter, row in rows.items()]
+        return f"The depth of a head correlates with the depth of its twin: {' and '.join(correlations)}." if correlations else ""
 
     def faint(self) -> str:
         """How many heads give little attention to words."""
         counts = {letter: sum(row["faint"] for row in heads) for letter, heads in self.heads.items()}
-        told = " and ".join(f"{count} of {self.names[letter]}" for letter, count in counts.items() if count)
-        return f"Faint: {told} give less than {self.least:.0%} of their attention to words; only this part is compared." if told else ""
+        wording = " and ".join(f"{count} of {self.names[letter]}" for letter, count in counts.items() if count)
+        return (
+            f"Faint: {wording} give less than {self.least:.0%} of their attention to words; only this part is compared." if wording else ""
+        )
 
     def _pair(self, letter: Letter) -> tuple[str, str]:
         """The names of a model and of the other model."""

@@ -78,9 +78,9 @@ class SideBySide:
         if copies is not None:
             self.sums.untrained = np.zeros((count, a, b)), np.zeros((count, a, b))
 
-    def add(self, texts: Iterable[Shared], tell: Callable[[float], None] | None = None) -> None:
-        """Compare the heads on some texts; texts of similar length are read together. `tell` receives the share of the
-        work that is done.
+    def add(self, texts: Iterable[Shared], progress: Callable[[float], None] | None = None) -> None:
+        """Compare the heads on some texts; texts of similar length are read together. `progress` receives the share of
+        the work that is done.
         """
         ordered = sorted(texts, key=lambda text: (text.cost, text.inputs[0].id))
         whole, done = sum(map(self.cost, ordered)), 0.0
@@ -89,8 +89,8 @@ class SideBySide:
             order = np.argsort(of, kind="stable")  # rows of a group of documents are adjacent
             self._add([batch[place] for place in order], of[order])
             done += sum(map(self.cost, batch))
-            if tell is not None:
-                tell(done / whole)
+            if progress is not None:
+                progress(done / whole)
 
     def cost(self, text: Shared) -> float:
         """The multiplications for a text: a pass of every model, and all pairs of heads row by row."""

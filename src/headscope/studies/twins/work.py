@@ -125,7 +125,7 @@ class TwinsWork(Work):
 
     def _tell(self, within: float) -> None:
         self._within = within
-        self.meter.tell(within, self._texts, self._tokens)
+        self.meter.update(within, self._texts, self._tokens)
 
     def _count(self, job: list[Shared]) -> None:
         self._texts += len(job)
