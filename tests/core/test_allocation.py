@@ -1,3 +1,5 @@
+"""Freed memory, which the C library keeps and reuses."""
+
 import platform
 import resource
 import subprocess
@@ -23,11 +25,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
-def test_freed_memory_is_used_again() -> None:
+def test_freed_memory_is_reused() -> None:
     page = resource.getpagesize()
     faults = {
         mode: int(subprocess.run([sys.executable, "-c", SOURCE, mode], capture_output=True, text=True, check=True).stdout)
         for mode in ("keep", "not")
     }
-    assert faults["keep"] < (8 << 21) / page / 10, faults  # less than a tenth of the pages of one round
+    assert faults["keep"] < (8 << 21) / page / 10, faults  # fewer than a tenth of the pages of one round
     assert faults["not"] > faults["keep"]

@@ -1,4 +1,4 @@
-"""What a text takes with it of its document."""
+"""The annotation that a text has from its document: heads, mentions, singletons and parses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCUMENT = Document(
 )
 
 
-def test_all_of_a_document() -> None:
+def test_a_text_of_the_whole_document_has_all_its_annotation() -> None:
     text = Annotated(DOCUMENT).select(range(6))
     assert text.heads == (1, ROOT, ROOT, NONE, 2, ROOT)
     assert text.mentions == (
@@ -28,8 +28,8 @@ def test_all_of_a_document() -> None:
     assert text.subset == "pro"
 
 
-def test_a_window_holds_whole_mentions_and_counts_by_its_own_words() -> None:
-    """Words b to d: the mention over d and e is cut. Entity 1 is no singleton, whatever the window leaves of it."""
+def test_a_window_has_only_whole_mentions_counted_from_its_first_word() -> None:
+    """The window has words b to d, so the mention of d and e is dropped. Entity 1 is not a singleton in any window."""
     text = Annotated(DOCUMENT).select(range(1, 4))
     assert text.positions == (1, 2, 3)
     assert text.mentions == (Mention("1", 0, 1), Mention("1", 0, 2))
@@ -37,12 +37,12 @@ def test_a_window_holds_whole_mentions_and_counts_by_its_own_words() -> None:
     assert [parse.sentence for parse in text.parses] == [0, 1]
 
 
-def test_one_mention_left_of_many_is_no_singleton() -> None:
+def test_an_entity_with_one_mention_left_in_a_window_is_not_a_singleton() -> None:
     text = Annotated(DOCUMENT).select(range(3, 6))
     assert text.mentions == (Mention("1", 0, 2), Mention("4", 1, 2), Mention("3", 2, 3))
     assert text.singletons == {"3", "4"}
 
 
-def test_words_alone_have_nothing_of_this() -> None:
+def test_words_alone_have_no_mentions_singletons_or_parses() -> None:
     text = Annotation.of_sentence("d", (Word("a"),))
     assert (text.mentions, text.singletons, text.parses, text.subset) == ((), frozenset(), (), None)

@@ -1,3 +1,5 @@
+"""The basic types: names of heads, layouts, states, tallies, documents and errors."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -10,7 +12,7 @@ from headscope.core.tally import Tally
 from headscope.errors import CorpusError, RunError
 
 
-def test_heads_print_from_one_and_parse_back() -> None:
+def test_names_of_heads_count_from_one_and_parse_back() -> None:
     assert str(HeadId("encoder", 7, 9)) == "8-10"
     assert str(HeadId("cross", 2, 1)) == "cross/3-2"
     for name in ("8-10", "cross/3-2", "decoder/1-1"):
@@ -18,12 +20,12 @@ def test_heads_print_from_one_and_parse_back() -> None:
 
 
 @pytest.mark.parametrize("name", ["0-1", "1-0", "8", "8-", "a-b", "side/1-2", "8-10-1", "08-1", "٣-١", ""])
-def test_what_is_no_head_is_refused(name: str) -> None:
+def test_invalid_names_of_heads_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="is not the name of a head"):
         HeadId.parse(name)
 
 
-def test_a_layout_places_sites_of_unequal_size() -> None:
+def test_a_layout_has_consecutive_slices_for_sites_of_different_sizes() -> None:
     layout = HeadLayout((Site("encoder", 0, 3, 3, "a"), Site("encoder", 1, 2, 1, "b"), Site("cross", 0, 1, 1, "c")))
     assert layout.size == 6
     assert [layout.slice(i) for i in range(3)] == [slice(0, 3), slice(3, 5), slice(5, 6)]
@@ -33,7 +35,7 @@ def test_a_layout_places_sites_of_unequal_size() -> None:
     ]
 
 
-def test_heads_of_a_model_with_one_kind_of_attention_are_named_without_it_and_found_by_both_names() -> None:
+def test_a_single_kind_of_attention_is_omitted_in_names_and_optional_in_lookups() -> None:
     heads = HeadLayout((Site("decoder", 0, 2, 1, "a"), Site("decoder", 1, 1, 1, "b"))).ids()
     assert [str(head) for head in heads] == ["1-1", "1-2", "2-1"]
     assert [head.key for head in heads] == ["decoder/1-1", "decoder/1-2", "decoder/2-1"]
@@ -44,7 +46,7 @@ def test_heads_of_a_model_with_one_kind_of_attention_are_named_without_it_and_fo
     assert [str(find_head(name, several)) for name in ("1-2", "encoder/1-2", "cross/1-2")] == ["encoder/1-2", "encoder/1-2", "cross/1-2"]
 
 
-def test_each_merge_does_what_it_is_called() -> None:
+def test_each_merge_rule_combines_arrays_by_its_name() -> None:
     def state(values: list[float]) -> State:
         array = np.array(values)
         return State(dict.fromkeys(("sum", "max", "min", "concat"), array), {"sum": "sum", "max": "max", "min": "min", "concat": "concat"})
@@ -56,8 +58,8 @@ def test_each_merge_does_what_it_is_called() -> None:
     assert merged["concat"].tolist() == [1, 5, 3, 2]
 
 
-def test_keyed_rows_are_summed_and_the_smallest_keys_stay_however_they_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys 0 to 9 with some weights, in parts of any order: of the three smallest keys the sums of all rows are
+def test_keyed_rows_are_summed_and_the_smallest_keys_kept_for_any_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows with keys from −5 to 4 and random weights, in parts of random order: the sums of the three smallest keys are
     kept.
     """
     monkeypatch.setattr("headscope.core.state.MOST_KEYS", 3)
@@ -73,7 +75,7 @@ def test_keyed_rows_are_summed_and_the_smallest_keys_stay_however_they_are_split
         assert whole["documents"].tolist() == wanted
 
 
-def test_states_that_do_not_fit_are_refused() -> None:
+def test_states_with_wrong_shapes_merges_or_types_are_refused() -> None:
     a = State({"x": np.zeros(2)}, {"x": "sum"})
     with pytest.raises(RunError, match=r"shape \(2,\) here and \(3,\) there"):
         a.merge(State({"x": np.zeros(3)}, {"x": "sum"}))
@@ -85,7 +87,7 @@ def test_states_that_do_not_fit_are_refused() -> None:
         State({"x": np.zeros(2)}, {})
 
 
-def test_a_tally_remembers_where_it_began() -> None:
+def test_a_tally_reports_the_first_place_of_each_count() -> None:
     tally = Tally()
     tally.add("lost", "line 3")
     tally.add("lost", "line 9", 2)
@@ -95,7 +97,7 @@ def test_a_tally_remembers_where_it_began() -> None:
     assert tally.lines() == ["1 found", "3 lost (first: line 3)"]
 
 
-def test_documents_know_their_words_and_paragraphs() -> None:
+def test_documents_have_texts_words_and_paragraphs() -> None:
     words = tuple(Word(form, space_after=form != "cat") for form in ("A", "cat", "."))
     document = Document("d", (Sentence(words), Sentence(words, paragraph=1), Sentence(words, paragraph=1)))
     assert document.sentences[0].text == "A cat."
@@ -103,7 +105,7 @@ def test_documents_know_their_words_and_paragraphs() -> None:
     assert [len(group) for group in document.paragraphs()] == [1, 2]
 
 
-def test_errors_say_where_and_what_to_do() -> None:
+def test_errors_state_the_place_the_fault_and_the_remedy() -> None:
     assert (
         str(CorpusError("x.conllu", 41, "head 19 of a 12-word sentence", "Correct it"))
         == "line 41 of x.conllu: head 19 of a 12-word sentence. Correct it"

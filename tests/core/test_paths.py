@@ -1,4 +1,4 @@
-"""What a path leads to, whatever it is called and whatever lies there."""
+"""The kinds of files at paths, with usual and unusual names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     found["folder"].mkdir()
     os.mkfifo(found["pipe"])
     with socket.socket(socket.AF_UNIX) as bound:
-        monkeypatch.chdir(tmp_path)  # the path of a socket may have 107 bytes
+        monkeypatch.chdir(tmp_path)  # the path of a socket has at most 107 bytes
         bound.bind("socket")
     found["loop"].symlink_to("loop")
     found["link"].symlink_to("pipe")
@@ -28,7 +28,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     return {**found, "inside": found["file"] / "x", "device": Path("/dev/zero"), "long": tmp_path / ("n" * 300)}
 
 
-def test_every_kind(places: dict[str, Path]) -> None:
+def test_each_kind_of_path_is_recognised(places: dict[str, Path]) -> None:
     expected = {name: name for name in ("file", "folder", "missing", "pipe", "socket", "device")}
     expected |= {"link": "pipe", "broken": "missing", "inside": "missing", "loop": "unusable", "long": "unusable"}
     assert {name: kind_of(path) for name, path in places.items()} == expected
@@ -53,11 +53,11 @@ def test_problems_name_a_remedy(places: dict[str, Path]) -> None:
     )
 
 
-def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_without_permission_is_unusable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(path: Path) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "stat", denied)  # root may look everywhere
+    monkeypatch.setattr(Path, "stat", denied)  # root has all permissions, so the refusal is simulated
     assert kind_of(tmp_path) == "unusable"
     assert problem_of(tmp_path) == (
         "the path cannot be used (Permission denied)",

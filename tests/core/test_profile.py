@@ -1,4 +1,4 @@
-"""Where the time goes, by a clock that is moved by hand."""
+"""The time per section, with a clock that is moved by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headscope.models.model import Model
 
 
 class Clock:
-    """Tells the time that it is told."""
+    """A clock that moves only when `advance` is called."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -22,41 +22,41 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def go(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.now += seconds
 
 
-def test_time_counts_for_the_innermost_section_and_all_sections_are_the_total() -> None:
+def test_time_counts_for_the_innermost_section_and_all_sections_sum_to_the_total() -> None:
     clock = Clock()
     waits: list[float] = []
     with profiling(Profile(clock, lambda: waits.append(clock.now))) as profile:
-        clock.go(1)
+        clock.advance(1)
         with timing("pass"):
-            clock.go(2)
+            clock.advance(2)
             with timing("measure"):
-                clock.go(4)
-            clock.go(8)
+                clock.advance(4)
+            clock.advance(8)
         with timing("measure"):
-            clock.go(16)
-        clock.go(32)
+            clock.advance(16)
+        clock.advance(32)
     assert profile.sections() == {"pass": 10, "measure": 20, OTHER: 33}
-    assert waits == [101, 103, 107, 115, 115, 131, 163], "a device is waited for wherever a section begins or ends"
+    assert waits == [101, 103, 107, 115, 115, 131, 163], "the device is synchronised at each start and end of a section"
 
 
-def test_items_count_where_they_are_made_and_not_where_they_are_used() -> None:
+def test_time_counts_where_items_are_made_and_not_where_they_are_used() -> None:
     clock = Clock()
 
     def read() -> Iterator[int]:
         for number in range(3):
-            clock.go(1)
+            clock.advance(1)
             yield number
-        clock.go(5)
+        clock.advance(5)
 
     with profiling(Profile(clock, lambda: None)) as profile:
         encoded = (10 * number for number in timed(read(), "reading"))
         found = []
         for number in timed(encoded, "encoding"):
-            clock.go(100)
+            clock.advance(100)
             found.append(number)
     assert found == [0, 10, 20]
     assert profile.sections() == {"encoding": 0, "reading": 8, OTHER: 300}
@@ -66,9 +66,9 @@ def test_a_section_that_fails_is_closed() -> None:
     clock = Clock()
     with profiling(Profile(clock, lambda: None)) as profile:
         with suppress(ValueError), timing("pass"):
-            clock.go(1)
+            clock.advance(1)
             raise ValueError
-        clock.go(2)
+        clock.advance(2)
     assert profile.sections() == {"pass": 1, OTHER: 2}
 
 
@@ -77,7 +77,7 @@ def test_other_threads_are_not_counted() -> None:
 
     def work() -> None:
         with timing("elsewhere"):
-            clock.go(1)
+            clock.advance(1)
 
     with profiling(Profile(clock, lambda: None)) as profile:
         thread = threading.Thread(target=work)
@@ -86,21 +86,21 @@ def test_other_threads_are_not_counted() -> None:
     assert profile.sections() == {OTHER: 1}
 
 
-def test_nothing_is_counted_when_no_profile_is_made() -> None:
+def test_nothing_is_counted_without_a_profile() -> None:
     items = [1, 2]
     assert timed(items, "reading") is items
     with timing("pass"):
         pass
 
 
-def test_the_table_fits_a_terminal_and_sums_up() -> None:
+def test_the_table_fits_a_terminal_and_ends_with_the_total() -> None:
     clock = Clock()
     with profiling(Profile(clock, lambda: None)) as profile:
         with timing("measure " + "x" * 100):
-            clock.go(3)
+            clock.advance(3)
         with timing("writing"):
-            clock.go(0.5)
-        clock.go(0.5)
+            clock.advance(0.5)
+        clock.advance(0.5)
     lines = profile.lines()
     assert max(map(len, lines)) <= 80
     assert [line.split()[-2:] for line in lines] == [
@@ -112,11 +112,11 @@ def test_the_table_fits_a_terminal_and_sums_up() -> None:
     ]
 
 
-def test_a_run_says_where_its_time_went(small_model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_profiled_run_prints_its_sections_and_has_the_same_results(small_model: Model, capsys: pytest.CaptureFixture[str]) -> None:
     plain = hs.run(small_model, "sampler", ["entropy", "relations"], limit=4, replicates=5, gallery=2)
     assert capsys.readouterr().out == ""
     run = hs.run(small_model, "sampler", ["entropy", "relations"], limit=4, replicates=5, gallery=2, profile=True)
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for section in (
         "loading",
         "reading",
@@ -128,5 +128,5 @@ def test_a_run_says_where_its_time_went(small_model: Model, capsys: pytest.Captu
         "gallery",
         "total",
     ):
-        assert section in said
+        assert section in printed
     assert run["entropy"].table["value"] == plain["entropy"].table["value"]

@@ -301,6 +301,8 @@ def test_a_folder_of_files_is_read(file: Path, tmp_path: Path, small_model: Mode
         read(folder)
     assert list(read(folder, format="jsonl")) == list(read(file))
     (folder / "sub").mkdir()
+    (folder / "sub" / "more.jsonl").write_text(json.dumps({"text": "A sub-folder is ignored."}), encoding="utf-8")
+    assert list(read(folder, format="jsonl")) == list(read(file))
     (empty := tmp_path / "empty").mkdir()
     with pytest.raises(HeadscopeError, match="no file in this folder has a name that shows its format"):
         read(empty)
@@ -365,7 +367,7 @@ def test_temporary_copies_are_removed_with_the_corpus() -> None:
     assert not folder.exists()
 
 
-def test_a_stream_is_not_kept_in_memory(small_model: Model) -> None:
+def test_a_stream_is_not_kept_in_memory() -> None:
     """Items are freed while the copy is written. The test counts the items that are alive."""
 
     class Text(dict[str, str]):

@@ -115,7 +115,7 @@ def test_the_readme_has_the_right_agreement(readme: str) -> None:
         assert f"| `{name}` | {score.value:.3f} | {score.low:.3f} to {score.high:.3f} |" in readme, (name, score)
 
 
-def test_the_final_annotation_agrees_closely_with_both_annotations(documents: list[Document]) -> None:
+def test_the_final_annotation_agrees_closely_with_both_annotations() -> None:
     final = read("sampler")
     for side in ("first", "second"):
         agreement = compare(final, read_annotation(str(ANNOTATION / side)))

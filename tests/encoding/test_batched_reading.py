@@ -1,4 +1,4 @@
-"""What is read and encoded for many at once equals what is read and encoded one by one, on inputs of every odd kind."""
+"""Reading and encoding in batches equals reading and encoding one by one, on unusual inputs of all kinds."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ kinds = st.fixed_dictionaries(
 
 
 def encoded(encoder: Encoder, documents: Iterable[Document]) -> tuple[list[Any], list[str]]:
-    """All that there is of each text, or the error, and what was counted."""
+    """All fields of each text, or the error, and the counts of the tally."""
     tally, found = Tally(), list[Any]()
     try:
         for text in encoder.texts(documents, tally):
@@ -86,13 +86,13 @@ def encoded(encoder: Encoder, documents: Iterable[Document]) -> tuple[list[Any],
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=60, deadline=None)
 @given(documents=st.lists(document, min_size=1, max_size=3), options=kinds)
-def test_texts_of_many_words_at_once_are_those_of_one_text_at_a_time(name: str, documents: list[Document], options: dict[str, Any]) -> None:
+def test_texts_encoded_in_batches_equal_texts_encoded_one_by_one(name: str, documents: list[Document], options: dict[str, Any]) -> None:
     hf = tokenizer(name).hf
     assert encoded(Encoder(Tokenizer(hf), **options), documents) == encoded(PlainEncoder(PlainTokenizer(hf), **options), documents)
 
 
-def test_what_was_tokenised_before_changes_nothing() -> None:
-    """One tokenizer for all documents, remembering next to nothing, and one that was sent to another process."""
+def test_encoding_does_not_depend_on_what_was_tokenised_before() -> None:
+    """One tokenizer is used twice, and then a copy that was pickled."""
     documents = [Document(f"d{number}", (Sentence(tuple(Word(form) for form in ODD[number:])),)) for number in range(len(ODD))]
     expected = encoded(PlainEncoder(PlainTokenizer(tokenizer("t5").hf)), documents)
     warm = Tokenizer(tokenizer("t5").hf)
@@ -101,7 +101,7 @@ def test_what_was_tokenised_before_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["mini", "t5"])
-def test_few_words_are_remembered(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_words_is_bounded_and_excludes_long_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "REMEMBERED", 3)
     own = Tokenizer(tokenizer(name).hf)
     text = words("The cats_, the dog_, and a mat_. The cats_, the dog_, and a mat_.")
@@ -112,15 +112,15 @@ def test_few_words_are_remembered(name: str, monkeypatch: pytest.MonkeyPatch) ->
     assert "a" * 1000 not in own._runs._known
 
 
-def test_a_fault_in_a_later_sentence_comes_after_the_texts_before_it() -> None:
+def test_an_error_in_a_later_sentence_is_raised_after_the_texts_before_it() -> None:
     bad = Document("d", (Sentence(words("a cat")), Sentence((Word("fine"), Word("\ud800"))), Sentence(words("a dog"))))
     found, _ = encoded(Encoder(tokenizer("mini")), [bad])
     assert [one[0] for one in found[:-1]] == ["d/1"]
     assert "ud800' cannot be written" in found[-1]
 
 
-def test_mentions_heads_and_keyphrases_of_a_part_in_the_middle() -> None:
-    """Windows of a document with trees and mentions: some lie across two windows."""
+def test_windows_keep_mentions_heads_and_keyphrases_of_their_words() -> None:
+    """A document with trees and mentions is split into three windows. Some mentions cross a border."""
     own = [Word(form, head=head, relation="dep") for form, head in [("a", 2), ("cat", 3), ("saw", 0), ("a", 5), ("dog", 3), (".", 3)]]
     mentions = (Mention("x", 0, 2), Mention("y", 3, 5), Mention("x", 8, 9), Mention("z", 5, 8))
     given_document = Document("d", (Sentence(tuple(own)),) * 3, mentions, ("dog",))
@@ -150,8 +150,8 @@ row = st.builds(
 
 
 @st.composite
-def sound(draw: st.DrawFn) -> list[str]:
-    """Rows of a sentence that is sound more often than not."""
+def mostly_valid_rows(draw: st.DrawFn) -> list[str]:
+    """Rows of a sentence that is valid more often than not."""
     size = draw(st.integers(1, 5))
     found = []
     for number in range(1, size + 1):
@@ -178,7 +178,7 @@ def sound(draw: st.DrawFn) -> list[str]:
 
 sentences = st.lists(
     st.one_of(
-        sound(),
+        mostly_valid_rows(),
         st.lists(row | st.sampled_from(["1\tcat", "a\tb" * 9, "# text = x", "1\tcat\t_\t_\t_\t_\t0\t_\t_\t_\t2"]), min_size=1, max_size=4),
     ),
     min_size=1,
@@ -189,7 +189,7 @@ sentences = st.lists(
 @pytest.mark.parametrize("form", ["conllu", "conllx"])
 @settings(max_examples=150, deadline=None)
 @given(blocks=sentences, end=st.sampled_from(["\n", "\r\n"]))
-def test_sentences_by_columns_are_those_by_rows(
+def test_sentences_read_by_columns_equal_those_read_by_rows(
     tmp_path_factory: pytest.TempPathFactory, form: str, blocks: list[list[str]], end: str
 ) -> None:
     path = tmp_path_factory.mktemp("columns") / f"a.{form}"
@@ -223,7 +223,7 @@ def _plainly(path: Path, form: str) -> tuple[list[Document], list[str], str]:
     size=st.integers(1, 9),
     longest=st.integers(4, 40),
 )
-def test_lines_read_together_are_those_read_one_by_one(
+def test_lines_read_in_blocks_equal_those_read_one_by_one(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], size: int, longest: int
 ) -> None:
     path = tmp_path_factory.mktemp("lines") / "a.txt"

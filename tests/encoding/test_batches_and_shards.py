@@ -1,3 +1,5 @@
+"""Batches of texts within a budget of tokens, and shards of consecutive texts."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -31,9 +33,9 @@ def names(groups: list[list[Encoded]]) -> list[list[str]]:
     return [[one.id for one in group] for group in groups]
 
 
-def test_batches_by_hand() -> None:
+def test_batches_equal_those_worked_by_hand() -> None:
     made = texts([5, 2, 9, 2, 3])
-    # In order of length 2 2 3 5 9: three texts padded to 3 make 9, a fourth padded to 5 would make 20.
+    # Sorted lengths: 2 2 3 5 9. Three texts padded to 3 take 9 tokens; with a fourth, padded to 5, they would take 20.
     assert names(list(batches(made, 10))) == [["d/1", "d/3", "d/4"], ["d/0"], ["d/2"]]
     assert names(list(batches(made, 8))) == [["d/1", "d/3"], ["d/4"], ["d/0"], ["d/2"]]
     assert names(list(batches(made, 45))) == [["d/1", "d/3", "d/4", "d/0", "d/2"]]
@@ -42,7 +44,7 @@ def test_batches_by_hand() -> None:
 
 @settings(deadline=None)
 @given(lengths=sizes, budget=st.integers(1, 120))
-def test_batches_keep_to_the_budget_and_hold_every_text_once(lengths: list[int], budget: int) -> None:
+def test_batches_stay_within_the_budget_and_contain_every_text_once(lengths: list[int], budget: int) -> None:
     made = texts(lengths)
     found = list(batches(made, budget))
     assert sorted(one.id for batch in found for one in batch) == sorted(one.id for one in made)
@@ -50,21 +52,21 @@ def test_batches_keep_to_the_budget_and_hold_every_text_once(lengths: list[int],
         padded = len(batch) * max(len(one.ids) for one in batch)
         assert padded <= budget or len(batch) == 1
     assert all(found)
-    # The order in which texts come does not matter.
+    # The batches do not depend on the order of the texts.
     assert names(list(batches(made[::-1], budget))) == names(found)
 
 
-def test_a_text_longer_than_the_budget_goes_alone() -> None:
+def test_a_text_longer_than_the_budget_has_a_separate_batch() -> None:
     assert names(list(batches(texts([50, 1, 60]), 4))) == [["d/1"], ["d/0"], ["d/2"]]
 
 
-def test_the_longer_side_counts() -> None:
+def test_the_cost_of_a_text_is_the_length_of_its_longer_side() -> None:
     both = [text("d/0", 2, text("d/0", 9)), text("d/1", 9, text("d/1", 2)), text("d/2", 2, text("d/2", 2))]
     assert [one.cost for one in both] == [9, 9, 2]
     assert names(list(batches(both, 18))) == [["d/2", "d/0"], ["d/1"]]
 
 
-def test_shards_by_hand() -> None:
+def test_shards_equal_those_worked_by_hand() -> None:
     made = texts([4, 4, 4, 9, 1, 2])
     assert names(list(shards(made, 8))) == [["d/0", "d/1"], ["d/2", "d/3"], ["d/4", "d/5"]]
     assert names(list(shards(made, 1))) == [[f"d/{number}"] for number in range(6)]
@@ -74,7 +76,7 @@ def test_shards_by_hand() -> None:
 
 @settings(deadline=None)
 @given(lengths=sizes, tokens=st.integers(1, 200), budget=st.integers(1, 120))
-def test_shards_are_runs_that_end_when_full(lengths: list[int], tokens: int, budget: int) -> None:
+def test_shards_are_consecutive_texts_and_end_when_they_are_full(lengths: list[int], tokens: int, budget: int) -> None:
     made = texts(lengths)
     found = list(shards(iter(made), tokens))
     assert [one for shard in found for one in shard] == made
@@ -82,12 +84,12 @@ def test_shards_are_runs_that_end_when_full(lengths: list[int], tokens: int, bud
         total = sum(len(one.ids) for one in shard)
         assert total - len(shard[-1].ids) < tokens
         assert total >= tokens or number == len(found) - 1
-    # However a shard is batched, the same texts are in it.
+    # The batches of a shard contain exactly its texts.
     for shard in found:
         assert {one.id for batch in batches(shard, budget) for one in batch} == {one.id for one in shard}
 
 
-def test_shards_take_texts_only_as_they_are_needed() -> None:
+def test_shards_read_texts_only_when_they_are_needed() -> None:
     taken: list[int] = []
 
     def stream() -> Iterator[Encoded]:
@@ -100,7 +102,7 @@ def test_shards_take_texts_only_as_they_are_needed() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_batches_do_not_depend_on_ties(seed: int) -> None:
+def test_batches_of_equally_long_texts_do_not_depend_on_their_order(seed: int) -> None:
     made = texts([3] * 8)
     shuffled = [made[place] for place in np.random.default_rng(seed).permutation(8)]
     assert names(list(batches(shuffled, 9))) == names(list(batches(made, 9)))

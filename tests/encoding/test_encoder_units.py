@@ -1,3 +1,5 @@
+"""Texts of each unit, and overlong texts, segment ids, decoder inputs and labels."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -40,20 +42,20 @@ def made(encoder: Encoder, *documents: Document) -> tuple[list[Encoded], Tally]:
         ("pair", ["[CLS] a ##b c d [SEP] e ##f ##g [SEP]"]),
     ],
 )
-def test_units(unit: Unit, expected: list[str]) -> None:
+def test_each_unit_has_the_expected_texts(unit: Unit, expected: list[str]) -> None:
     texts, tally = made(Encoder(LETTERS, unit), THREE)
     assert [shown(text) for text in texts] == expected
     assert not tally
 
 
-def test_a_segment_of_two_sentences_is_parted_between_them() -> None:
+def test_a_segment_of_two_sentences_is_split_between_them() -> None:
     texts, tally = made(Encoder(LETTERS, "segment"), document("d", "ab c | d ef"))
     assert [shown(text) for text in texts] == ["[CLS] a ##b c [SEP] d e ##f [SEP]"]
     assert texts[0].segments.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 1]
     assert not tally
 
 
-def test_every_field_of_an_input() -> None:
+def test_all_fields_of_a_text_equal_values_worked_by_hand() -> None:
     (text,), _ = made(Encoder(LETTERS, "pair"), document("d", "ab c", "d"))
     # [PAD] [UNK] [CLS] [SEP] [MASK], then a to z from 5 on, then ##a to ##z from 31 on.
     assert text.ids.tolist() == [2, 5, 32, 7, 3, 8, 3]
@@ -73,11 +75,11 @@ def test_words_keep_their_annotation() -> None:
     assert text.words == annotated
 
 
-def test_names_count_within_a_document() -> None:
+def test_texts_are_numbered_within_a_document() -> None:
     texts, _ = made(Encoder(LETTERS), THREE, document("e", "a | b"))
     assert [text.id for text in texts] == ["d/1", "d/2", "d/3", "e/1", "e/2"]
     assert [text.document for text in texts] == ["d", "d", "d", "e", "e"]
-    # A dropped sentence takes no number.
+    # A dropped sentence is not numbered.
     texts, tally = made(Encoder(LETTERS, max_length=6), document("d", "abcde | a"))
     assert [(text.id, shown(text)) for text in texts] == [("d/1", "[CLS] a [SEP]")]
     assert tally.counts == {DROPPED: 1}
@@ -91,7 +93,7 @@ def test_segment_ids_can_be_all_zero() -> None:
     assert text.segments.tolist() == [0] * 4
 
 
-def test_segment_ids_turn_after_all_that_stands_between() -> None:
+def test_segment_ids_change_after_all_special_tokens_between_the_parts() -> None:
     (text,), _ = made(Encoder(tokenizer("roberta"), "pair"), document("d", "a", "a"))
     assert shown(text) == "<s> a </s> </s> a </s>"
     assert text.segments.tolist() == [0, 0, 0, 0, 1, 1]
@@ -102,7 +104,7 @@ def test_segment_ids_turn_after_all_that_stands_between() -> None:
 LONG = document("d", "ab | abc defg h | a")  # 2, 8 and 1 tokens
 
 
-def test_overlong_drop() -> None:
+def test_overlong_drop_skips_and_counts_overlong_texts() -> None:
     texts, tally = made(Encoder(LETTERS, max_length=8), LONG, LONG)
     assert [shown(text) for text in texts] == ["[CLS] a ##b [SEP]", "[CLS] a [SEP]"] * 2
     assert tally.counts == {DROPPED: 2}
@@ -130,20 +132,20 @@ def test_overlong_window_cuts_between_words() -> None:
     assert tally.counts == {SPLIT: 1}
 
 
-def test_overlong_error_says_how_long() -> None:
+def test_overlong_error_names_the_length_and_the_remedy() -> None:
     with pytest.raises(EncodingError, match=r"a sentence of d has 8 tokens where 6 fit\. .*--overlong drop, truncate or window"):
         made(Encoder(LETTERS, max_length=8, overlong="error"), LONG)
 
 
 @pytest.mark.parametrize("overlong", ["drop", "truncate", "window", "error"])
-def test_what_just_fits_is_left_alone(overlong: str) -> None:
+def test_a_text_that_just_fits_is_not_changed(overlong: str) -> None:
     encoder = Encoder(LETTERS, max_length=8, overlong=overlong)  # type: ignore[arg-type]
     texts, tally = made(encoder, document("d", "abc def"))
     assert [shown(text) for text in texts] == ["[CLS] a ##b ##c d ##e ##f [SEP]"]
     assert not tally
 
 
-def test_a_word_longer_than_a_window() -> None:
+def test_a_word_longer_than_a_window_is_skipped_and_counted() -> None:
     encoder = Encoder(LETTERS, max_length=8, overlong="window")
     texts, tally = made(encoder, document("d", "ab cdefghi jk"))
     assert [shown(text) for text in texts] == ["[CLS] a ##b [SEP]", "[CLS] j ##k [SEP]"]
@@ -154,7 +156,7 @@ def test_a_word_longer_than_a_window() -> None:
 
 
 def greedy(lengths: list[int], room: int) -> list[list[int]]:
-    """Which words go in which window: as many as fit, one after the other; a word that never fits ends the window."""
+    """The words of each window: as many consecutive words as fit. A word that never fits ends the window."""
     windows: list[list[int]] = [[]]
     for position, length in enumerate(lengths):
         if length > room or sum(lengths[other] for other in windows[-1]) + length > room:
@@ -166,8 +168,8 @@ def greedy(lengths: list[int], room: int) -> list[list[int]]:
 
 @settings(max_examples=150, deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=14), max_length=st.integers(5, 12))
-def test_windows_hold_every_word_once(lengths: list[int], max_length: int) -> None:
-    # Words are told apart by their tags.
+def test_windows_contain_every_word_that_fits_once(lengths: list[int], max_length: int) -> None:
+    # The tag of a word identifies it.
     given_words = tuple(Word("abcdefghi"[:length], xpos=str(position)) for position, length in enumerate(lengths))
     texts, tally = made(Encoder(LETTERS, "document", max_length, "window"), Document("d", (Sentence(given_words),)))
     room = max_length - 2
@@ -195,21 +197,21 @@ def test_max_length_must_leave_room_for_a_word_in_each_part(name: str, least: in
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_documents_without_words_give_no_input(unit: Unit) -> None:
+def test_documents_without_words_have_no_texts(unit: Unit) -> None:
     empty = Document("none", ())
     hollow = Document("hollow", (Sentence(()), Sentence((), paragraph=1)))
     texts, _ = made(Encoder(LETTERS, unit), empty, hollow, document("d", "a | b", "c | d"))
     assert {text.document for text in texts} == {"d"}
 
 
-def test_a_paragraph_without_words_leaves_its_pair_out() -> None:
+def test_a_pair_with_an_empty_paragraph_is_skipped() -> None:
     hollow = Document("h", (Sentence(words("a")), Sentence((), paragraph=1)))
     texts, tally = made(Encoder(LETTERS, "pair"), hollow)
     assert not texts
     assert tally.counts == {"pairs skipped: an empty paragraph": 1}
 
 
-def test_pairs_take_paragraphs_two_by_two() -> None:
+def test_pairs_are_made_of_two_consecutive_paragraphs() -> None:
     texts, tally = made(Encoder(LETTERS, "pair"), document("d", "a", "b", "c", "d | e", "f"), document("e", "g"))
     assert [shown(text) for text in texts] == ["[CLS] a [SEP] b [SEP]", "[CLS] c [SEP] d e [SEP]"]
     assert [text.id for text in texts] == ["d/1", "d/2"]
@@ -236,7 +238,7 @@ def test_unknown_words_are_counted_in_every_unit() -> None:
         assert sum(len(text.words) for text in texts) == 4
 
 
-START = 4  # [MASK], for want of anything better
+START = 4  # [MASK], because this tokenizer has no start token
 
 
 def test_the_decoder_reads_the_text_shifted_by_one() -> None:
@@ -246,14 +248,14 @@ def test_the_decoder_reads_the_text_shifted_by_one() -> None:
     assert shown(text.target) == "[MASK] [CLS] a ##b c"
     assert text.target.ids.tolist() == [START, *text.ids[:-1].tolist()]
     assert text.target.ids.dtype == np.int64
-    assert text.target.roles == (CLS, SPECIAL, WORD, WORD, WORD), "one token opens a text"
+    assert text.target.roles == (CLS, SPECIAL, WORD, WORD, WORD), "only the start token has the role CLS"
     assert text.target.word_of == (-1, -1, 0, 0, 1)
     assert text.target.words == words("ab c")
     assert text.target.segments.tolist() == [0] * 5
     assert text.target.target is None
 
 
-def test_the_decoder_of_t5_reads_as_t5_was_trained() -> None:
+def test_the_decoder_of_t5_starts_with_padding_as_in_training() -> None:
     made_tokenizer = tokenizer("t5")
     (text,), _ = made(Encoder(made_tokenizer, decoder_start=0), document("d", "The cats"))
     assert text.target is not None
@@ -285,14 +287,14 @@ def test_the_decoder_reads_the_second_part_of_a_segment() -> None:
 
 
 def pairs(overlong: str, *paragraphs: str) -> tuple[list[tuple[str, str]], Tally]:
-    """Source and target of each input, for a model that takes 4 tokens beside the two special ones."""
+    """Source and target of each input, for a model that reads 4 tokens besides the two special ones."""
     encoder = Encoder(LETTERS, "pair", 6, overlong, decoder_start=START)  # type: ignore[arg-type]
     texts, tally = made(encoder, document("d", *paragraphs))
     assert all(text.cost <= 6 for text in texts)
     return [(shown(text), shown(text.target)) for text in texts if text.target is not None], tally
 
 
-def test_source_and_target_are_fitted_each_on_its_own() -> None:
+def test_source_and_target_are_truncated_separately() -> None:
     short, long = "ab", "ab cd ef gh ij kl mn op qr"  # 18 tokens
     beginning = ("[CLS] a ##b [SEP]", "[MASK] [CLS] a ##b c ##d")
     found, tally = pairs("truncate", short, long)
@@ -306,7 +308,7 @@ def test_source_and_target_are_fitted_each_on_its_own() -> None:
 
 
 @pytest.mark.parametrize("sides", [("abcde", "ab"), ("ab", "abcde"), ("abcde", "abcde")])
-def test_a_pair_with_an_overlong_side_is_dropped_once(sides: tuple[str, str]) -> None:
+def test_a_pair_with_an_overlong_side_is_dropped_once_or_is_an_error(sides: tuple[str, str]) -> None:
     found, tally = pairs("drop", *sides, "a", "b")
     assert found == [("[CLS] a [SEP]", "[MASK] [CLS] b")]
     assert tally.counts == {DROPPED: 1}
@@ -314,7 +316,7 @@ def test_a_pair_with_an_overlong_side_is_dropped_once(sides: tuple[str, str]) ->
         pairs("error", *sides)
 
 
-def test_windows_of_source_and_target_go_together_and_the_rest_is_counted() -> None:
+def test_windows_of_source_and_target_are_paired_and_the_rest_is_counted() -> None:
     found, tally = pairs("window", "ab cd ef gh ij kl", "uv wx yz")
     assert found == [
         ("[CLS] a ##b c ##d [SEP]", "[MASK] [CLS] u ##v w ##x"),
@@ -328,7 +330,7 @@ def test_windows_of_source_and_target_go_together_and_the_rest_is_counted() -> N
     [
         ("sentence", ["ab c"], ["x"]),
         ("sentence", ["ab c | d"], [None, None]),
-        ("sentence", ["ab c | abcdefghijklmn"], [None]),  # the second is dropped, and the first is still not all
+        ("sentence", ["ab c | abcdefghijklmn"], [None]),  # the second is dropped, but the first is still only a part
         ("paragraph", ["ab c | d"], ["x"]),
         ("document", ["ab c | d", "e"], ["x"]),
         ("pair", ["ab c | d", "e"], ["x"]),
@@ -336,7 +338,7 @@ def test_windows_of_source_and_target_go_together_and_the_rest_is_counted() -> N
         ("segment", ["ab c | d"], ["x"]),
     ],
 )
-def test_a_label_belongs_to_a_text_that_is_the_whole_document(unit: Unit, paragraphs: list[str], labels: list[str | None]) -> None:
+def test_only_a_text_of_the_whole_document_has_its_label(unit: Unit, paragraphs: list[str], labels: list[str | None]) -> None:
     labelled = replace(document("d", *paragraphs), label="x")
     encoder = Encoder(LETTERS, unit, max_length=12)
     texts, _ = made(encoder, labelled, replace(labelled, label=None))
@@ -348,7 +350,7 @@ def test_a_label_belongs_to_a_text_that_is_the_whole_document(unit: Unit, paragr
             made(replace(encoder, labelled=True), labelled)
 
 
-def test_a_label_belongs_to_the_beginning_of_a_text_but_not_to_its_windows() -> None:
+def test_a_truncated_text_keeps_its_label_but_its_windows_do_not() -> None:
     labelled = replace(document("d", "ab cd ef gh"), label="x")
     assert [text.label for text in made(Encoder(LETTERS, max_length=6, overlong="truncate"), labelled)[0]] == ["x"]
     assert [text.label for text in made(Encoder(LETTERS, max_length=6, overlong="window"), labelled)[0]] == [None, None]

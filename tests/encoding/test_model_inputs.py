@@ -1,3 +1,5 @@
+"""Inputs of models: ids, masks, segment ids, padding, decoder inputs and the maximum length."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -51,7 +53,7 @@ def texts(name: str, unit: Unit = "sentence", *paragraphs: str) -> list[Encoded]
     return list(Encoder(made.tokenizer, unit, 40, decoder_start=made.decoder_start).texts([document("d", *paragraphs)], Tally()))
 
 
-def test_bert_gets_ids_mask_and_types() -> None:
+def test_bert_gets_ids_a_mask_and_token_types() -> None:
     inputs = model("bert").inputs(texts("bert", "pair", "ab", "c", "d", "e"))
     # [PAD] [UNK] [CLS] [SEP] [MASK], then a to z from 5 on, then ##a to ##z from 31 on.
     assert {key: value.tolist() for key, value in inputs.items()} == {
@@ -73,7 +75,7 @@ def test_bert_gets_ids_mask_and_types() -> None:
         ("bart", {"input_ids", "attention_mask", "decoder_input_ids", "decoder_attention_mask"}),
     ],
 )
-def test_a_model_gets_what_it_takes(name: str, keys: set[str]) -> None:
+def test_a_model_gets_only_the_inputs_that_it_accepts(name: str, keys: set[str]) -> None:
     inputs = model(name).inputs(texts(name, "sentence", "a cat | a"))
     assert set(inputs) == keys
     with torch.no_grad():
@@ -81,7 +83,7 @@ def test_a_model_gets_what_it_takes(name: str, keys: set[str]) -> None:
 
 
 @pytest.mark.parametrize(("name", "pad"), [("bert", 0), ("roberta", 1), ("gpt2", 0)])
-def test_padding_stands_at_the_right_and_is_masked(name: str, pad: int) -> None:
+def test_padding_is_on_the_right_and_is_masked(name: str, pad: int) -> None:
     made = texts(name, "sentence", "a | a a a")
     inputs = model(name).inputs(made)
     lengths = [len(text) for text in made]
@@ -89,14 +91,14 @@ def test_padding_stands_at_the_right_and_is_masked(name: str, pad: int) -> None:
     assert inputs["input_ids"][0].tolist() == made[0].ids.tolist() + [pad] * (lengths[1] - lengths[0])
     assert inputs["attention_mask"].sum(1).tolist() == lengths
     assert inputs["attention_mask"][0].tolist() == [1] * lengths[0] + [0] * (lengths[1] - lengths[0])
-    # What the mask hides changes nothing.
+    # Masked tokens do not change the output.
     alone = model(name).inputs(made[:1])
     with torch.no_grad():
         padded = model(name).network(**inputs).last_hidden_state[0, : lengths[0]]
         torch.testing.assert_close(padded, model(name).network(**alone).last_hidden_state[0], atol=1e-5, rtol=1e-4)
 
 
-def test_source_and_target_are_padded_apart() -> None:
+def test_source_and_target_are_padded_separately() -> None:
     made = texts("t5", "pair", "a a a", "a", "a", "a a")
     inputs = model("t5").inputs(made)
     (a,) = tokenizer("t5").hf("a", add_special_tokens=False)["input_ids"]
@@ -109,7 +111,7 @@ def test_source_and_target_are_padded_apart() -> None:
 
 
 @pytest.mark.parametrize(("name", "start"), [("bert", None), ("gpt2", None), ("t5", 0), ("bart", 2), ("bart without a start", 0)])
-def test_decoder_start(name: str, start: int | None) -> None:
+def test_the_decoder_start_token_comes_from_the_configuration(name: str, start: int | None) -> None:
     assert model(name).decoder_start == start
 
 
@@ -124,5 +126,5 @@ def test_max_length_is_the_longest_input_that_runs(name: str, longest: int) -> N
             made.network(input_ids=ids)
 
 
-def test_t5_has_no_longest_input() -> None:
+def test_t5_has_no_maximum_length() -> None:
     assert model("t5").max_length is None

@@ -1,4 +1,4 @@
-"""Texts as bytes: the same texts, and what is not asked for stays packed."""
+"""Texts packed as bytes: unpacking restores them, and fields that are not read stay packed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def same(one: Encoded, other: Encoded) -> None:
 
 
 @pytest.mark.parametrize("decoder_start", [None, 1])
-def test_texts_come_back_as_they_were(small_model: Model, decoder_start: int | None) -> None:
+def test_packing_and_unpacking_restores_texts(small_model: Model, decoder_start: int | None) -> None:
     texts = encoded(small_model, decoder_start)
     texts[1] = replace(texts[1], label="spam", tags=("N", None), generated_from=3)
     assert (texts[0].target is None) == (decoder_start is None)
@@ -55,7 +55,7 @@ def test_texts_come_back_as_they_were(small_model: Model, decoder_start: int | N
     assert (changed.id, changed.document, changed.pieces) == ("x", texts[1].document, texts[1].pieces)
 
 
-def test_what_is_not_asked_for_stays_packed(small_model: Model) -> None:
+def test_fields_that_are_not_read_stay_packed(small_model: Model) -> None:
     text = unpack(pack(encoded(small_model)))[0]
     assert isinstance(text, UnpackedText)
     _ = text.document, text.slice, text.cost, text.arrays, text.ids
@@ -66,8 +66,8 @@ def test_what_is_not_asked_for_stays_packed(small_model: Model) -> None:
         _ = text.colour
 
 
-def test_arrays_of_unpacked_texts_can_be_written(small_model: Model) -> None:
-    """torch warns of arrays that cannot."""
+def test_arrays_of_unpacked_texts_are_writable(small_model: Model) -> None:
+    """torch warns about arrays that are not writable."""
     text = unpack(pack(encoded(small_model)))[0]
     assert all(array.flags.writeable for array in (text.ids, text.segments, *text.arrays))
 
@@ -82,7 +82,7 @@ def test_a_process_that_encodes_imports_neither_torch_nor_transformers(small_mod
         texts = list(encoder.texts(list(read("sampler"))[:2], Tally()))
         sys.stdout.buffer.write(pack(texts))
         assert not {"torch", "transformers"} & sys.modules.keys(), "imported"
-        assert encoder.tokenizer.hf.backend_tokenizer.to_str()  # which is there, if it is asked for
+        assert encoder.tokenizer.hf.backend_tokenizer.to_str()  # it is still available on request
     """
     encoder = Encoder(small_model.tokenizer, max_length=24, overlong="truncate")
     done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(encoder), capture_output=True, check=False)

@@ -1,3 +1,5 @@
+"""Tokens of words, for tokenizers of all common families: alignment, special tokens, unknown words and padding."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,8 +22,7 @@ from headscope.errors import EncodingError
 from helpers.families import FAMILIES, gpt2, llama3, tokenizer, wordpiece, words
 
 ALL = ["mini", *FAMILIES]
-# Families that give a word after a space a mark of its own and none to the first word, so that a glued word can go
-# without.
+# Families that mark a word after a space, but not the first word. A word glued to the one before has no mark.
 UNPREFIXED = ["gpt2", "roberta", "llama-3", "gemma"]
 PREFIXED = ["t5", "xlm-r", "llama-2", "llama-2 metaspace"]
 TEXT = "Dogs play in the garden , playing on 2019 mats and unaffable cats ."
@@ -33,7 +34,7 @@ def names(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
 
 
 def plain(tokenizer: Tokenizer, text: str) -> list[int]:
-    """What the tokenizer itself makes of running text."""
+    """The tokens that the tokenizer itself returns for running text."""
     return list(tokenizer.hf(text, add_special_tokens=False)["input_ids"])
 
 
@@ -43,7 +44,7 @@ def of_word(position: int, ids: list[int], word_of: list[int]) -> list[int]:
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("text", [TEXT, "The cat sat on a mat .", "a", "cat cat cat", "A dog , a dog ."])
-def test_words_with_spaces_between_them_give_the_tokens_of_the_plain_text(name: str, text: str) -> None:
+def test_words_separated_by_spaces_have_the_tokens_of_the_plain_text(name: str, text: str) -> None:
     ids, word_of = tokenizer(name).tokens(words(text))
     assert ids == plain(tokenizer(name), text)
     assert len(ids) == len(word_of)
@@ -62,13 +63,13 @@ def test_the_pieces_of_a_word_spell_the_word(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "roberta", "llama-2", "llama-2 metaspace", "gemma", "llama-3"])
-def test_a_word_of_many_bytes_a_letter_is_whole(name: str) -> None:
+def test_a_word_of_several_bytes_per_letter_stays_whole(name: str) -> None:
     ids, word_of = tokenizer(name).tokens(words("a café 😀 ."))
     assert [tokenizer(name).hf.decode(of_word(position, ids, word_of)).strip() for position in range(4)] == ["a", "café", "😀", "."]
     assert ids == plain(tokenizer(name), "a café 😀 .")
 
 
-def test_pieces_by_hand() -> None:
+def test_pieces_of_words_equal_those_worked_by_hand() -> None:
     made = tokenizer("wordpiece")
     ids, word_of = made.tokens(words("The dogs playing 12 ."))
     assert names(made, ids) == ["the", "dog", "##s", "play", "##ing", "1", "##2", "."]
@@ -93,21 +94,21 @@ def test_a_glued_word_has_no_space_in_its_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "roberta", "llama-3"])
-def test_punctuation_glued_to_words_gives_the_tokens_of_the_plain_text(name: str) -> None:
+def test_punctuation_glued_to_words_has_the_tokens_of_the_plain_text(name: str) -> None:
     ids, word_of = tokenizer(name).tokens(words("The cats_, (_dogs_) sat_. A cat"))
     assert ids == plain(tokenizer(name), "The cats, (dogs) sat. A cat")
     assert sorted(set(word_of)) == list(range(10))
 
 
 @pytest.mark.parametrize("name", PREFIXED)
-def test_a_tokenizer_that_marks_every_word_marks_no_glued_word(name: str) -> None:
+def test_a_tokenizer_that_marks_every_word_does_not_mark_glued_words(name: str) -> None:
     glued, word_of = tokenizer(name).tokens(words("The cats_."))
     assert glued == plain(tokenizer(name), "The cats.")
     assert sorted(set(word_of)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["mini", "wordpiece"])
-def test_wordpiece_does_not_care_for_spaces(name: str) -> None:
+def test_wordpiece_ignores_spaces(name: str) -> None:
     assert tokenizer(name).tokens(words("The cat_."))[0] == plain(tokenizer(name), "The cat.") == plain(tokenizer(name), "The cat .")
 
 
@@ -122,11 +123,11 @@ def test_a_word_with_a_space_inside_stays_one_word(name: str) -> None:
 def test_a_long_text_is_tokenised_in_parts_with_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = [Word(form, space_after=form != "cats") for form in f"{TEXT} \u0007 {TEXT}".split()]
     whole, sizes = tokenizer(name).tokens(text), list[int]()
-    asked = runs.encode_words
+    encode = runs.encode_words
 
     def counted(backend: Any, words: Sequence[str]) -> Any:
         sizes.append(len(words))
-        return asked(backend, words)
+        return encode(backend, words)
 
     own = Tokenizer(tokenizer(name).hf)
     monkeypatch.setattr(runs, "encode_words", counted)
@@ -134,14 +135,14 @@ def test_a_long_text_is_tokenised_in_parts_with_the_same_tokens(name: str, monke
     assert own.tokens(text) == whole
     assert max(sizes) <= 4
     different = len({word.form for word in text})
-    assert sum(sizes) >= different - 2  # `cats .` may be asked for as one
-    asked_for = sum(sizes)
+    assert sum(sizes) >= different - 2  # `cats .` can be encoded as one run
+    encoded_before = sum(sizes)
     assert own.tokens(text) == whole
-    assert sum(sizes) == asked_for, "what was tokenised once is remembered"
+    assert sum(sizes) == encoded_before, "words that were tokenised before are cached"
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_no_words_no_tokens(name: str) -> None:
+def test_no_words_have_no_tokens(name: str) -> None:
     assert tokenizer(name).tokens(()) == ([], [])
 
 
@@ -161,7 +162,7 @@ TEMPLATES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("name", "single", "pair"), [(name, *both) for name, both in TEMPLATES.items()])
-def test_templates(name: str, single: str, pair: str) -> None:
+def test_templates_have_the_special_tokens_of_one_text_and_of_a_pair(name: str, single: str, pair: str) -> None:
     def spelt(tokens: tuple[int, ...]) -> list[str]:
         return names(tokenizer(name), list(tokens))
 
@@ -172,7 +173,7 @@ def test_templates(name: str, single: str, pair: str) -> None:
     assert (one.size, two.size) == (len(single.split()) - 1, len(pair.split()) - 2)
 
 
-def test_a_template_that_cannot_be_seen_is_an_error() -> None:
+def test_a_template_that_cannot_be_determined_is_an_error() -> None:
     backend = Backend(models.BPE(vocab={"<s>": 0, "</s>": 1, "я": 2}, merges=[]))
     ends = [("<s>", 0), ("</s>", 1)]
     backend.post_processor = processors.TemplateProcessing(single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=ends)
@@ -199,7 +200,7 @@ ROLES: dict[str, tuple[list[int], list[int]]] = {
 
 
 @pytest.mark.parametrize(("name", "single", "pair"), [(name, *both) for name, both in ROLES.items()])
-def test_roles_of_special_tokens(name: str, single: list[int], pair: list[int]) -> None:
+def test_special_tokens_have_the_expected_roles(name: str, single: list[int], pair: list[int]) -> None:
     paragraphs = Document("d", (Sentence((Word("a"),)), Sentence((Word("a"),), paragraph=1)))
     made = tokenizer(name)
     text = next(Encoder(made, "sentence").texts([paragraphs], Tally()))
@@ -207,7 +208,7 @@ def test_roles_of_special_tokens(name: str, single: list[int], pair: list[int]) 
     assert list(text.roles) == single
     assert list(both.roles) == pair
     assert text.word_of == tuple(0 if role == WORD else -1 for role in single)
-    # What the tokenizer itself makes of one text, and of two.
+    # The ids that the tokenizer itself returns for one text and for a pair.
     assert list(text.ids) == made.hf("a")["input_ids"]
     assert list(both.ids) == made.hf("a", "a")["input_ids"]
 
@@ -234,14 +235,14 @@ def test_a_word_without_a_token_becomes_unknown_and_is_counted() -> None:
     assert made.tokens(given) == (ids, word_of)
 
 
-def test_between_words_of_several_tokens_the_unknown_one_keeps_its_place() -> None:
+def test_an_unknown_word_between_words_of_several_tokens_keeps_its_place() -> None:
     made = tokenizer("wordpiece")
     ids, word_of = made.tokens([Word("playing"), Word("\x07"), Word("dogs")])
     assert names(made, ids) == ["play", "##ing", "[UNK]", "dog", "##s"]
     assert word_of == [0, 0, 1, 2, 2]
 
 
-def test_a_word_without_a_token_is_an_error_where_nothing_is_unknown() -> None:
+def test_a_word_without_a_token_is_an_error_without_an_unknown_token() -> None:
     hf = wordpiece()
     hf.unk_token = None
     with pytest.raises(EncodingError, match=r"the word '\\x07' yields no token"):
@@ -250,7 +251,7 @@ def test_a_word_without_a_token_is_an_error_where_nothing_is_unknown() -> None:
     assert Tokenizer(llama3()).tokens([Word("cat"), Word("\x07")])[1] == [0, 1, 1]
 
 
-def test_only_fast_tokenizers() -> None:
+def test_slow_tokenizers_are_refused() -> None:
     class Slow:
         is_fast = False
 
@@ -259,7 +260,7 @@ def test_only_fast_tokenizers() -> None:
         Tokenizer(slow)
 
 
-def test_what_a_tokenizer_file_says_on_truncation_and_padding_is_undone() -> None:
+def test_truncation_and_padding_in_a_tokenizer_file_are_disabled() -> None:
     hf = wordpiece()
     hf.backend_tokenizer.enable_truncation(4)
     hf.backend_tokenizer.enable_padding(length=30)
@@ -269,24 +270,24 @@ def test_what_a_tokenizer_file_says_on_truncation_and_padding_is_undone() -> Non
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_readable_has_no_marks(name: str) -> None:
+def test_readable_tokens_have_no_space_marks(name: str) -> None:
     made = tokenizer(name)
     ids, _ = made.tokens(words("a . a"))
     assert [piece for piece in map(made.readable, ids) if piece not in ("▁", "Ġ")] == ["a", ".", "a"]
 
 
-def test_readable_keeps_what_tells_tokens_apart() -> None:
+def test_readable_tokens_keep_marks_that_distinguish_them() -> None:
     made = tokenizer("wordpiece")
     assert [made.readable(made.hf.convert_tokens_to_ids(name)) for name in ("##ing", "[SEP]", "play")] == ["##ing", "[SEP]", "play"]
-    # A lone space or mark would read as nothing, so the token itself stands for it.
+    # A lone space or mark would become an empty string, so the token itself is returned.
     assert tokenizer("gpt2").readable(tokenizer("gpt2").hf.convert_tokens_to_ids("Ġ")) == "Ġ"
     assert tokenizer("t5").readable(tokenizer("t5").hf.convert_tokens_to_ids("▁")) == "▁"
 
 
-def test_padding_id() -> None:
+def test_the_padding_id_is_that_of_the_tokenizer_or_0() -> None:
     assert tokenizer("roberta").pad_id == 1
     assert tokenizer("t5").pad_id == 0
-    assert Tokenizer(gpt2()).pad_id == 0  # it has none
+    assert Tokenizer(gpt2()).pad_id == 0  # it has no padding token
 
 
 form = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -298,7 +299,7 @@ some_words = st.lists(st.builds(Word, form=form, space_after=st.booleans()), min
 def test_any_words_align_under_wordpiece(given_words: list[Word]) -> None:
     made, tally = tokenizer("mini"), Tally()
     ids, word_of = made.tokens(given_words, tally)
-    # WordPiece does not see beyond a word, so each word alone is a second implementation.
+    # WordPiece tokenises each word separately, so each word alone is a second implementation.
     alone = [plain(made, word.form) for word in given_words]
     assert [of_word(position, ids, word_of) for position in range(len(given_words))] == [own or [made.hf.unk_token_id] for own in alone]
     assert word_of == sorted(word_of)
@@ -312,7 +313,7 @@ def test_any_words_align_under_byte_level_bpe(given_words: list[Word]) -> None:
     ids, word_of = made.tokens(given_words, tally)
     assert not tally
     assert word_of == sorted(word_of)
-    # Bytes are kept, so what each word's tokens spell is the word, with the space before it if there is one.
+    # All bytes are kept, so the tokens of a word spell the word, with the space before it if there is one.
     before = [""] + [" " * word.space_after for word in given_words[:-1]]
     spelt = [made.hf.decode(of_word(position, ids, word_of)) for position in range(len(given_words))]
     assert spelt == [space + word.form for space, word in zip(before, given_words, strict=True)]
@@ -323,9 +324,9 @@ def test_a_lone_surrogate_is_a_clear_error() -> None:
         tokenizer("mini").tokens([Word("fine"), Word("\ud800")])
 
 
-def test_a_token_that_reaches_over_two_words_is_parted() -> None:
-    """`don't` is `do` + `n't`: one by one under mini and gpt2, and under t5, where its running tokens cross the
-    boundary.
+def test_a_token_across_two_words_is_split() -> None:
+    """In running text, the token `don` of mini would cross the boundary of `do` and `n't`. The words are tokenised
+    separately.
     """
     made = tokenizer("mini")
     assert [made.readable(token) for token in plain(made, "don't")] == ["don", "'", "t"]
@@ -335,10 +336,10 @@ def test_a_token_that_reaches_over_two_words_is_parted() -> None:
     whole = tokenizer("gpt2")
     split, of = whole.tokens([Word("a"), Word("ca", space_after=False), Word("ts")])
     assert whole.hf.decode(of_word(1, split, of)) == " ca"
-    assert whole.hf.decode(of_word(2, split, of)) == "ts", "no space is made up between words written together"
+    assert whole.hf.decode(of_word(2, split, of)) == "ts", "no space is added between glued words"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_running_text_with_punctuation_gets_the_tokens_of_running_text(name: str) -> None:
+def test_words_with_punctuation_have_the_tokens_of_running_text_in_all_families(name: str) -> None:
     given_words = words("The cats_, the dog_, and a mat_.")
     assert tokenizer(name).tokens(given_words)[0] == plain(tokenizer(name), "The cats, the dog, and a mat.")

@@ -1,4 +1,4 @@
-"""Word vectors from files and from the package."""
+"""Word vectors from files and from an installed package."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from headscope.errors import CorpusError
 TEXT = "the 0.5 -1 2\ncat 1e-1 0 3\n, 4 5 6\ncat 9 9 9\n"
 
 
-def test_text_with_and_without_a_first_line_that_counts(tmp_path: Path) -> None:
-    plain, counted, packed = tmp_path / "glove.txt", tmp_path / "w2v.txt", tmp_path / "glove.txt.gz"
+def test_text_files_are_read_with_a_header_without_one_and_compressed(tmp_path: Path) -> None:
+    plain, with_header, compressed = tmp_path / "glove.txt", tmp_path / "w2v.txt", tmp_path / "glove.txt.gz"
     plain.write_text(TEXT)
-    counted.write_text(f"3 3\n{TEXT}")
-    packed.write_bytes(gzip.compress(TEXT.encode()))
-    for path in (plain, counted, packed):
+    with_header.write_text(f"3 3\n{TEXT}")
+    compressed.write_bytes(gzip.compress(TEXT.encode()))
+    for path in (plain, with_header, compressed):
         found = read_vectors(path, {"cat", ",", "dog"})
         assert found.words == ("cat", ",")
         np.testing.assert_array_equal(found.vectors, np.array([[0.1, 0, 3], [4, 5, 6]], dtype=np.float32))
         assert (found.first.tolist(), found.size) == ([0.5, -1, 2], 3)
 
 
-def test_npz(tmp_path: Path) -> None:
+def test_npz_files_are_read_as_float32(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     np.savez(path, words=np.array(["the", "cat"]), vectors=np.array([[1, 2], [3, 4]], dtype=np.float16))
     found = read_vectors(path, {"cat"})
@@ -48,14 +48,14 @@ def test_npz(tmp_path: Path) -> None:
         ("", "the file is empty"),
     ],
 )
-def test_text_that_is_no_vectors(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_text_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "bad.txt"
     path.write_text(text)
     with pytest.raises(CorpusError, match=message):
         read_vectors(path, {"cat"})
 
 
-def test_npz_that_is_no_vectors(tmp_path: Path) -> None:
+def test_missing_and_invalid_npz_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.npz"
     with pytest.raises(CorpusError, match="no such file"):
         read_vectors(path, set())
@@ -73,7 +73,7 @@ def test_npz_that_is_no_vectors(tmp_path: Path) -> None:
         read_vectors(path, set())
 
 
-def test_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_of_an_installed_package_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headscope.encoding.vectors.PACKAGE", "glove_for_a_test")
     assert installed_vectors({"cat"}) is None
     data = tmp_path / "glove_for_a_test" / "data"

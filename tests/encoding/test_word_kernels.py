@@ -1,4 +1,4 @@
-"""The compiled forms of word maps and of favourites against the plain ones."""
+"""Compiled word maps and favourites (the words with the most attention), compared with the plain ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def groups(rng: np.random.Generator, texts: int, device: str, sizes: Sequence[in
 @pytest.mark.parametrize("rows", ["mean", "first", "max"])
 @given(seed=st.integers(0, 10_000), texts=st.integers(1, 4), heads=st.integers(1, 3))
 @settings(max_examples=25, deadline=None)
-def test_compiled_word_maps_are_those_of_products(device: str, rows: Rows, seed: int, texts: int, heads: int) -> None:
+def test_compiled_word_maps_equal_the_plain_ones(device: str, rows: Rows, seed: int, texts: int, heads: int) -> None:
     rng = np.random.default_rng(seed)
     queries, keys = groups(rng, texts, device), groups(rng, texts, device)
     weights = torch.from_numpy(rng.random((texts, heads, queries.of.shape[1], keys.of.shape[1]))).float().to(device)
@@ -53,9 +53,7 @@ def test_compiled_word_maps_are_those_of_products(device: str, rows: Rows, seed:
 
 
 def word_index(rng: np.random.Generator, texts: int, width: int) -> tuple[WordIndex, NDArray[np.int64]]:
-    """Words of up to three sentences, and the sentence of each position: they follow each other, with something between
-    them now and then that is no word.
-    """
+    """Words of up to three consecutive sentences, and the sentence of each position; some positions have no word."""
     sentence = np.sort(rng.integers(0, 3, (texts, width)), 1)
     sentence[rng.random((texts, width)) < 0.2] = -1
     text, place = (sentence >= 0).nonzero()
@@ -76,11 +74,11 @@ def plain_favourites(words: WordIndex, batch: MapBatch) -> torch.Tensor:
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=50, deadline=None)
-def test_compiled_favourites_are_those_of_masks(seed: int) -> None:
+def test_compiled_favourites_equal_the_plain_ones(seed: int) -> None:
     rng = np.random.default_rng(seed)
     texts, width = int(rng.integers(1, 4)), int(rng.integers(2, 9))
     words, sentence = word_index(rng, texts, width)
-    # Few different weights, so that some are equal, and some are 0.
+    # Only three different weights, so that some are equal and some are 0.
     weights = torch.from_numpy(rng.integers(0, 3, (texts, 2, width, width)) / 4).float()
     batch = batch_of(weights, stack([["w"] * width] * texts, [[WORD] * width] * texts))
     compiled = SentenceIndex(words, width, batch.device).favourites(batch)
@@ -93,9 +91,9 @@ def test_compiled_favourites_are_those_of_masks(seed: int) -> None:
 @pytest.mark.parametrize("rows", ["mean", "first"])
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=50, deadline=None)
-def test_favourites_are_found_without_the_word_map(rows: Rows, seed: int) -> None:
-    """From token maps whose sums are exact (words of one, two or four tokens, few different weights): the favourites in
-    the plain word map, ties included.
+def test_favourites_from_token_maps_equal_those_from_the_word_map(rows: Rows, seed: int) -> None:
+    """Token maps with exact sums (words of one, two or four tokens, few different weights) have the favourites of the
+    plain word map, ties included.
     """
     rng = np.random.default_rng(seed)
     side = groups(rng, int(rng.integers(1, 4)), "cpu", sizes=(1, 2, 4))
@@ -116,7 +114,7 @@ def test_favourites_are_found_without_the_word_map(rows: Rows, seed: int) -> Non
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
-def test_right_answers_counted_one_by_one(seed: int) -> None:
+def test_counts_of_right_answers_equal_those_of_a_plain_loop(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chosen = rng.integers(-1, 4, (2, 3, 2, 4))
     text, word, answer, cell = (rng.integers(0, size, 20) for size in (3, 4, 4, 5))

@@ -1,3 +1,5 @@
+"""Word maps from token maps, compared with loops, and the groups of tokens that are words."""
+
 from __future__ import annotations
 
 from typing import get_args
@@ -22,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def encoded(*groups: str | list[str], name: str = "d/1") -> Encoded:
-    """A text from its groups: a list of pieces is a word, a string is a special token."""
+    """A text made of groups: a list of pieces is a word, a string is a special token."""
     pieces: list[str] = []
     roles: list[int] = []
     word_of: list[int] = []
@@ -53,7 +55,7 @@ def random_maps(rng: np.random.Generator, heads: int, rows: int, columns: int) -
 
 
 def members(text: Encoded) -> list[list[int]]:
-    """The tokens of each group, told from `word_of` alone."""
+    """The tokens of each group, determined from `word_of` only."""
     found: list[list[int]] = []
     for token, word in enumerate(text.word_of):
         if word >= 0 and token and text.word_of[token - 1] == word:
@@ -64,7 +66,7 @@ def members(text: Encoded) -> list[list[int]]:
 
 
 def naive(weights: Array, queries: list[list[int]], keys: list[list[int]], rows: str) -> Array:
-    """METHODS 2.3, one cell at a time."""
+    """The word map, computed one cell at a time."""
     heads = weights.shape[0]
     result = np.zeros((heads, len(queries), len(keys)))
     for head in range(heads):
@@ -96,7 +98,7 @@ SINGLE_ROWS = {0: [0.2, 0.4, 0.2, 0.2], 2: [0.25, 0.5, 0.15, 0.1], 3: [0.5, 0.2,
         ("max", [0.2142857, 0.4285714, 0.2857143, 0.0714286]),  # .3 .6 .4 .1 divided by 1.4
     ],
 )
-def test_the_example_of_methods(rows: Rows, second: list[float]) -> None:
+def test_a_word_map_equals_values_worked_by_hand(rows: Rows, second: list[float]) -> None:
     groups = WordGroups.build([PLAY], CPU)
     found = word_map(torch.tensor([[PLAY_MAP]]), groups, groups, rows)
     expected = [SINGLE_ROWS[0], second, SINGLE_ROWS[2], SINGLE_ROWS[3]]
@@ -112,12 +114,12 @@ def test_mean_is_the_default() -> None:
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("seed", range(4))
-def test_equals_the_plain_loop_whatever_the_padding(rows: Rows, seed: int) -> None:
+def test_word_maps_equal_the_plain_loop_with_any_padding(rows: Rows, seed: int) -> None:
     rng = np.random.default_rng(seed)
     texts = [random_text(rng, words, f"d/{words}") for words in (1, 9, 4, 6)]
     width = max(map(len, texts))
     own = [random_maps(rng, 3, len(text), len(text)) for text in texts]
-    # Padded columns hold no weight; padded rows hold anything, as models leave them.
+    # Padded columns have weight 0. Padded rows have any values, as in the output of models.
     batch = rng.random((len(texts), 3, width, width))
     for row, maps in enumerate(own):
         batch[row, :, :, len(texts[row]) :] = 0
@@ -131,7 +133,7 @@ def test_equals_the_plain_loop_whatever_the_padding(rows: Rows, seed: int) -> No
         assert int(groups.side.lengths[row]) == size
         np.testing.assert_allclose(found[row, :, :size, :size].numpy(), expected, atol=2e-6)
         np.testing.assert_allclose(found[row, :, :size, :size].sum(-1).numpy(), 1, atol=1e-5)
-        # Nothing leaks out of the text, and rows of no word hold nothing.
+        # Rows and columns beyond the words of the text are 0.
         assert not found[row, :, :size, size:].any()
         assert not found[row, :, size:].any()
         alone = WordGroups.build([text], CPU)
@@ -140,7 +142,7 @@ def test_equals_the_plain_loop_whatever_the_padding(rows: Rows, seed: int) -> No
 
 
 @pytest.mark.parametrize("rows", ROWS)
-def test_cross_attention_has_words_of_two_texts(rows: Rows) -> None:
+def test_word_maps_of_cross_attention_equal_the_plain_loop(rows: Rows) -> None:
     rng = np.random.default_rng(5)
     targets = [random_text(rng, words, f"t/{words}") for words in (2, 5)]
     sources = [random_text(rng, words, f"s/{words}") for words in (7, 3)]
@@ -156,7 +158,7 @@ def test_cross_attention_has_words_of_two_texts(rows: Rows) -> None:
         np.testing.assert_allclose(found[row, :, : expected.shape[1], : expected.shape[2]].numpy(), expected, atol=2e-6)
 
 
-def test_words_of_one_token_leave_the_map_as_it_is() -> None:
+def test_the_word_map_of_words_of_one_token_equals_the_token_map() -> None:
     text = encoded("[CLS]", ["a"], ["b"], "[SEP]")
     groups = WordGroups.build([text], CPU)
     maps = torch.tensor(random_maps(np.random.default_rng(0), 2, 4, 4)[None], dtype=torch.float32)
@@ -168,7 +170,7 @@ def spelt(side: Side) -> list[list[tuple[str, int]]]:
     return [[side.kinds[number] for number in row if number >= 0] for row in side.positions]
 
 
-def test_groups_and_sides() -> None:
+def test_word_groups_and_their_side_equal_values_worked_by_hand() -> None:
     short = encoded("[CLS]", ["a"], "[SEP]")
     groups = WordGroups.build([PLAY, short], CPU)
     assert groups.of.tolist() == [[0, 1, 1, 2, 3], [0, 1, 2, -1, -1]]
@@ -179,7 +181,7 @@ def test_groups_and_sides() -> None:
     assert groups.member[1].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
 
 
-def test_the_token_side() -> None:
+def test_the_token_side_equals_values_worked_by_hand() -> None:
     side = token_side([PLAY, encoded("[CLS]", ["a"], "[SEP]")])
     first = [("[CLS]", CLS), ("play", WORD), ("##ing", WORD), ("now", WORD), ("[SEP]", SEP)]
     assert spelt(side) == [first, [("[CLS]", CLS), ("a", WORD), ("[SEP]", SEP)]]
@@ -188,7 +190,7 @@ def test_the_token_side() -> None:
     assert side.width == 5
 
 
-def test_equal_words_side_by_side_are_two() -> None:
+def test_adjacent_equal_words_are_separate_groups() -> None:
     text = encoded(["very"], ["very"], ["ve", "##ry"], "[SEP]")
     groups, forms, roles = group(text.word_of, text.roles, [word.form for word in text.words], text.pieces)
     assert groups == [0, 1, 2, 2, 3]
@@ -196,7 +198,7 @@ def test_equal_words_side_by_side_are_two() -> None:
     assert roles == [WORD, WORD, WORD, SEP]
 
 
-def test_each_special_token_is_a_group() -> None:
+def test_each_special_token_is_a_separate_group() -> None:
     text = encoded("[CLS]", "<en>", ["a", "##b"], "[SEP]", "[SEP]", ["c"], "[SEP]")
     groups, forms, roles = group(text.word_of, text.roles, [word.form for word in text.words], text.pieces)
     assert groups == [0, 1, 2, 2, 3, 4, 5, 6]
@@ -204,7 +206,7 @@ def test_each_special_token_is_a_group() -> None:
     assert roles == [CLS, SPECIAL, WORD, SEP, SEP, WORD, SEP]
 
 
-def test_a_special_token_within_a_word_parts_it() -> None:
+def test_a_special_token_within_a_word_splits_it() -> None:
     groups, forms, roles = group([0, -1, 0], [WORD, SEP, WORD], ["ab"], ["a", "[SEP]", "##b"])
     assert (groups, forms, roles) == ([0, 1, 2], ["ab", "[SEP]", "ab"], [WORD, SEP, WORD])
 

@@ -61,7 +61,7 @@ def gone_on(make: Make, out: Path) -> str:
                 raise
             make(out, resume=True)
             return "resumed"
-        return "begun anew"
+        return "restarted"
 
     return str(apart(work))
 

@@ -77,9 +77,8 @@ def test_table_2_counts_mentions_and_the_pronoun_figure_counts_pronouns(run: hs.
 
 
 def test_the_matrix_has_all_labels_and_layers(run: hs.api.Run) -> None:
-    svg = render(draw("matrix", run.results), "svg").decode()
-    assert all(f">{label}<" in svg for label in run.results["relations_best"]["label"])
-    assert ">12<" in svg
+    written = {text.get_text() for text in draw("matrix", run.results).findobj(Text)}
+    assert written >= {*run.results["relations_best"]["label"], *map(str, range(1, 13))}
 
 
 def test_labels_are_never_rendered_as_mathematics(run: hs.api.Run) -> None:

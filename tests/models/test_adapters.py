@@ -1,4 +1,4 @@
-"""Adapters of PEFT, as folders and in memory: merged by headscope into maps that are those of PEFT's own model."""
+"""PEFT adapters in folders and in memory: headscope merges them, and the maps equal those of PEFT's model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def adapted(base: Path, kind: Any = AutoModelForMaskedLM, **settings: Any) -> Any:
-    """A model with a LoRA adapter whose weights are random, so that it changes maps."""
+    """A model with a LoRA adapter whose random weights change the maps."""
     network = kind.from_pretrained(base, attn_implementation="eager")
     config = peft.LoraConfig(r=3, lora_alpha=6, target_modules=["query", "value", "dense"], **settings)
     model = peft.get_peft_model(network, config)
@@ -50,7 +50,7 @@ def test_a_folder_a_peft_model_and_a_merged_model_give_the_same_maps(base: Path,
     before = state_of(model)
     maps = {"folder": maps_of(hs.load(tmp_path / "lora")), "unmerged": maps_of(hs.load(model, wordpiece()))}
     assert state_of(model) == before
-    expected = eager_maps(model)  # by PEFT, which adds the adapter to each layer's output
+    expected = eager_maps(model)  # computed by PEFT, which adds the adapter to each layer's output
     assert np.abs(expected - maps_of(hs.load(base))).max() > 0.01
     maps["merged"] = maps_of(hs.load(model.merge_and_unload(), wordpiece()))
     for way, values in maps.items():
@@ -68,7 +68,7 @@ def test_the_signature_names_base_and_adapter(base: Path, tmp_path: Path) -> Non
     assert np.allclose(first, second, atol=1e-6)
 
 
-def test_an_adapter_that_transformers_loaded(base: Path, tmp_path: Path) -> None:
+def test_an_adapter_loaded_by_transformers_counts_only_while_it_is_enabled(base: Path, tmp_path: Path) -> None:
     model = adapted(base)
     model.save_pretrained(tmp_path / "lora")
     network = AutoModelForMaskedLM.from_pretrained(base)
@@ -81,7 +81,7 @@ def test_an_adapter_that_transformers_loaded(base: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("head", [False, True])
-def test_an_adapter_of_the_body_alone(base: Path, tmp_path: Path, head: bool) -> None:
+def test_an_adapter_of_the_body_is_merged_with_and_without_a_prediction_head(base: Path, tmp_path: Path, head: bool) -> None:
     model = adapted(base, AutoModel, exclude_modules=["pooler.dense"])
     model.save_pretrained(tmp_path / "lora")
     loaded = hs.load(tmp_path / "lora", head=head)
@@ -89,7 +89,7 @@ def test_an_adapter_of_the_body_alone(base: Path, tmp_path: Path, head: bool) ->
     assert loaded.objective == ("masked" if head else None)
 
 
-def test_a_classifier_whose_head_is_in_the_adapter(base: Path, tmp_path: Path) -> None:
+def test_a_classification_head_saved_in_the_adapter_is_loaded(base: Path, tmp_path: Path) -> None:
     model = _classifier(base)
     model.save_pretrained(tmp_path / "lora")
     loaded = hs.load(tmp_path / "lora", head=True)
@@ -110,7 +110,7 @@ def _classifier(base: Path) -> Any:
     return adapted(base, Three, task_type="SEQ_CLS")
 
 
-def test_what_cannot_be_read_is_one_clear_line(base: Path, tmp_path: Path) -> None:
+def test_adapters_that_cannot_be_read_are_refused_in_one_line(base: Path, tmp_path: Path) -> None:
     folder = tmp_path / "lora"
     adapted(base).save_pretrained(folder)
     config = json.loads((folder / "adapter_config.json").read_text())

@@ -1,4 +1,4 @@
-"""Rollout, maximum flow and norms of values against loops, paths and augmentations written down plainly."""
+"""Rollout, maximum flow and value norms, compared with plain implementations by paths, augmenting paths and loops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEVERAL = ["bert", "roberta", "distilbert", "gpt2", "llama", "t5", "bart"]
 
 
 def paths(attention: np.ndarray) -> np.ndarray:
-    """Rollout as a sum over every single path from a target down to an input token."""
+    """Rollout, computed as a sum over all paths from a target down to an input token."""
     layers, size, _ = attention.shape
     found = np.zeros_like(attention)
     for layer in range(layers):
@@ -42,39 +42,39 @@ def paths(attention: np.ndarray) -> np.ndarray:
     return found
 
 
-def edmonds_karp(room: dict[Any, dict[Any, float]], source: Any, sink: Any) -> float:
-    """The maximum flow by shortest augmenting paths."""
-    room = {node: dict(after) for node, after in room.items()}
+def edmonds_karp(capacity: dict[Any, dict[Any, float]], source: Any, sink: Any) -> float:
+    """Return the maximum flow, computed with shortest augmenting paths."""
+    capacity = {node: dict(after) for node, after in capacity.items()}
     total = 0.0
     while True:
-        came, queue = {source: source}, deque([source])
-        while queue and sink not in came:
+        parent, queue = {source: source}, deque([source])
+        while queue and sink not in parent:
             node = queue.popleft()
-            for after, left in room.get(node, {}).items():
-                if left > 1e-15 and after not in came:
-                    came[after] = node
+            for after, left in capacity.get(node, {}).items():
+                if left > 1e-15 and after not in parent:
+                    parent[after] = node
                     queue.append(after)
-        if sink not in came:
+        if sink not in parent:
             return total
         path = [sink]
         while path[-1] != source:
-            path.append(came[path[-1]])
+            path.append(parent[path[-1]])
         steps = list(zip(path[1:], path, strict=False))
-        least = min(room[one][other] for one, other in steps)
+        least = min(capacity[one][other] for one, other in steps)
         for one, other in steps:
-            room[one][other] -= least
-            room.setdefault(other, {})[one] = room.get(other, {}).get(one, 0.0) + least
+            capacity[one][other] -= least
+            capacity.setdefault(other, {})[one] = capacity.get(other, {}).get(one, 0.0) + least
         total += least
 
 
 def flows(attention: np.ndarray) -> np.ndarray:
-    """Maximum flows pair by pair; nodes are (layer, token)."""
-    room: dict[Any, dict[Any, float]] = {}
+    """Maximum flows, computed pair by pair. Nodes are (layer, token)."""
+    capacity: dict[Any, dict[Any, float]] = {}
     for layer, below, above in np.ndindex(attention.shape):
-        room.setdefault((layer + 1, above), {})[layer, below] = 0.5 * attention[layer, below, above] + 0.5 * (below == above)
+        capacity.setdefault((layer + 1, above), {})[layer, below] = 0.5 * attention[layer, below, above] + 0.5 * (below == above)
     found = np.zeros_like(attention)
     for layer, below, above in np.ndindex(attention.shape):
-        found[layer, below, above] = edmonds_karp(room, (layer + 1, above), (0, below))
+        found[layer, below, above] = edmonds_karp(capacity, (layer + 1, above), (0, below))
     return found
 
 
@@ -85,46 +85,45 @@ def attention(layers: int, size: int, seed: int, sharp: float) -> np.ndarray:
     return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
-def test_worked_by_hand() -> None:
+def test_rollout_and_maximum_flow_equal_values_worked_by_hand() -> None:
     # Two layers of two tokens. Layer 1: token 0 attends to itself, token 1 to token 0. Layer 2: both attend to token 1.
     #   Â1 = [[1, 0], [.5, .5]],  Â2 = [[.5, .5], [0, 1]]  (rows: targets, columns: sources)
     maps = torch.tensor([[[1.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 1.0]]])
     np.testing.assert_array_equal(rollout(maps)[1], [[0.5 * 1 + 0.5 * 0.5, 0.5], [0.5 * 0.5, 0.5]])
-    # From token 0: .5 straight down, and .5 to token 1, which passes on all of it, to 0 or 1. From token 1: 1 to
-    # itself, then .5 to each.
+    # Target 0: .5 goes to token 0 below, and .5 to token 1, which can pass all of it on to 0 or to 1. Target 1: 1 goes
+    # to token 1 below, then .5 to each token.
     np.testing.assert_array_equal(maxflow(maps, 2)[1], [[0.5 + 0.5, 0.5], [0.5, 0.5]])
-    # Three layers: a detour. Only in the last layer does 0 attend to 1; the first two attend to nothing else than
-    # themselves.
-    still = torch.eye(2).double()
-    turn = torch.tensor([[0.2, 0.0], [0.8, 1.0]], dtype=torch.float64)
-    np.testing.assert_allclose(maxflow(torch.stack([still, still, turn]), 2)[2], [[0.6, 0.0], [0.4, 1.0]], rtol=1e-15)
+    # Three layers. In the first two, each token attends only to itself; in the last, token 0 also attends to token 1.
+    identity = torch.eye(2).double()
+    mixing = torch.tensor([[0.2, 0.0], [0.8, 1.0]], dtype=torch.float64)
+    np.testing.assert_allclose(maxflow(torch.stack([identity, identity, mixing]), 2)[2], [[0.6, 0.0], [0.4, 1.0]], rtol=1e-15)
 
 
-def test_norms_worked_by_hand() -> None:
-    # Two heads, two features. Token 0 is worth (3, 0) to head 0 and (0, 4) to head 1; token 1 is worth (1, 0) and (−1,
-    # 0).
+def test_value_norms_equal_values_worked_by_hand() -> None:
+    # Two heads, two features. The vectors of token 0 are (3, 0) in head 0 and (0, 4) in head 1; those of token 1 are
+    # (1, 0) and (−1, 0).
     vectors = torch.tensor([[[3.0, 0.0], [1.0, 0.0]], [[0.0, 4.0], [-1.0, 0.0]]]).double()
     weights = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.5, 0.5]]]).double()  # [head, target, source]
-    np.testing.assert_allclose(values.together(weights, vectors), [[5.0, 2.5], [0.0, 0.0]], atol=1e-15)  # token 1's cancel each other
+    np.testing.assert_allclose(values.together(weights, vectors), [[5.0, 2.5], [0.0, 0.0]], atol=1e-15)  # the two vectors of token 1 cancel
     np.testing.assert_allclose(values.by_head(weights, vectors), [[[3.0, 1.5], [0.0, 0.5]], [[4.0, 2.0], [0.0, 0.5]]])
 
 
 @pytest.mark.parametrize(("layers", "size"), [(1, 1), (1, 4), (2, 5), (3, 1), (4, 3), (5, 4)])
 @pytest.mark.parametrize("sharp", [0.5, 4])
-def test_random_attention(layers: int, size: int, sharp: float) -> None:
+def test_rollout_and_maximum_flow_of_random_attention_equal_the_plain_ones(layers: int, size: int, sharp: float) -> None:
     maps = attention(layers, size, 7 * layers + size, sharp)
     shares = rollout(torch.from_numpy(maps)).numpy()
     np.testing.assert_allclose(shares, paths(maps), rtol=1e-12)
     np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-12)
     most = maxflow(torch.from_numpy(maps), size).numpy()
     np.testing.assert_allclose(most, flows(maps), rtol=1e-10, atol=1e-12)
-    assert (most >= shares - 1e-12).all(), "a path's product is no more than its least weight"
+    assert (most >= shares - 1e-12).all(), "the product along a path is at most its smallest weight"
     assert (most <= 1 + 1e-12).all()
     np.testing.assert_allclose(most[0], edges(torch.from_numpy(maps))[0].T, rtol=1e-12)
 
 
-def test_flows_that_must_turn_back() -> None:
-    # Attention of a few sources each, so that the first paths that are found block others and must be taken back.
+def test_maximum_flows_with_reversed_paths_equal_the_plain_ones() -> None:
+    # Each target attends to few sources, so that the first augmenting paths block others and must be reversed.
     rng = np.random.default_rng(0)
     for _ in range(12):
         maps = (rng.random((5, 6, 6)) < 0.3) * rng.integers(1, 9, (5, 6, 6)) + np.eye(6) * 1e-3
@@ -133,7 +132,7 @@ def test_flows_that_must_turn_back() -> None:
 
 
 @pytest.mark.parametrize("name", [*SEVERAL, "mpnet", "deberta-v2"])
-def test_kinds_of_models(name: str) -> None:
+def test_all_kinds_of_flow_equal_the_plain_ones_on_several_architectures(name: str) -> None:
     model = tiny(name)
     inputs = text(model)
     found = flow(model, inputs, ("A", "rollout", "maxflow", "norms"))
@@ -144,12 +143,12 @@ def test_kinds_of_models(name: str) -> None:
     np.testing.assert_allclose(found.values["rollout"].sum(1), 1, rtol=1e-6)
     np.testing.assert_allclose(found.values["maxflow"], flows(found.values["A"]), rtol=1e-7, atol=1e-12)
     expected = plain_norms(model, name, inputs)
-    tolerance = 1e-5 if name in ("llama", "t5") else 1e-9  # these normalise or attend in float32 whatever their weights are
+    tolerance = 1e-5 if name in ("llama", "t5") else 1e-9  # these normalise or attend in float32 even if their weights are float64
     np.testing.assert_allclose(found.values["norms"], expected[:, -1], rtol=tolerance, atol=tolerance)
     heads = values.each(model, inputs, values.by_head)
     np.testing.assert_allclose(heads, expected[:, :-1], rtol=tolerance, atol=tolerance)
     if name in ("gpt2", "llama"):
-        assert not any(np.tril(matrix, -1).any() for matrix in found.values.values()), "a later token bears on no earlier one"
+        assert not any(np.tril(matrix, -1).any() for matrix in found.values.values()), "a later token has no influence on an earlier one"
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -161,14 +160,14 @@ def test_every_architecture_has_norms(name: str) -> None:
     assert (np.diagonal(found, axis1=1, axis2=2) > 0).all()
 
 
-def test_half_precision() -> None:
+def test_value_norms_of_a_bfloat16_model_are_close_to_those_in_float64() -> None:
     model = tiny("bert")
     expected = flow(model, text(model), ("norms",)).values["norms"]
     model.network.bfloat16()
     np.testing.assert_allclose(flow(model, text(model), ("norms",)).values["norms"], expected, rtol=0.3, atol=0.03 * expected.max())
 
 
-def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flow_that_cannot_be_computed_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny("bert")
     with pytest.raises(MeasureError, match=r"between 6 tokens .* is 5 tokens\. Use rollout instead, or allow it with longest=6"):
         flow(model, text(model), ("maxflow",), longest=5)
@@ -188,7 +187,7 @@ def test_what_cannot_be_done_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         flow(model, text(model), ("maxflow",))
 
 
-def test_the_embedded_model() -> None:
+def test_flow_of_the_embedded_model_has_the_expected_shapes_and_bounds() -> None:
     model = load(device="cpu")
     sentence = next(text for text in Encoder(model.tokenizer).texts(read("sampler"), Tally()) if len(text.words) == 6)
     n = len(sentence)
@@ -198,4 +197,4 @@ def test_the_embedded_model() -> None:
     np.testing.assert_allclose(found.values["rollout"].sum(1), 1, rtol=1e-5)
     heads = value_norms(model, sentence)
     assert heads.shape == (12, 12, n, n)
-    assert (found.values["norms"] <= heads.sum(1) * (1 + 1e-9)).all(), "the triangle inequality"
+    assert (found.values["norms"] <= heads.sum(1) * (1 + 1e-9)).all(), "the triangle inequality is violated"

@@ -1,4 +1,4 @@
-"""Text that a model writes, against a plain loop of whole passes, and attention step by step, against decoding with a
+"""Generated text, compared with a plain loop of full passes, and attention per step, compared with decoding with a
 cache.
 """
 
@@ -27,7 +27,7 @@ def ids_of(model: Model, text: str) -> list[int]:
 
 
 def plain(model: Model, prompt: list[int], count: int) -> list[int]:
-    """The same as `greedy`, by one whole pass per token, of the text alone and without a cache."""
+    """The tokens of `greedy`, computed with one full pass per token, for one text at a time and without a cache."""
     assert model.whole is not None
     text = list(prompt)
     with torch.inference_mode():
@@ -46,20 +46,24 @@ def written(writer: Model, prompts: list[list[int]]) -> list[Generated]:
     return greedy(writer, prompts, 8)
 
 
-def test_each_token_is_the_most_probable_one(writer: Model, prompts: list[list[int]], written: list[Generated]) -> None:
+def test_each_generated_token_is_the_most_probable_one(writer: Model, prompts: list[list[int]], written: list[Generated]) -> None:
     assert [list(text.ids) for text in written] == [plain(writer, prompt, 8) for prompt in prompts]
     assert {text.stopped for text in written} == {"length"}
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 100_000])
-def test_batches_change_no_text(writer: Model, prompts: list[list[int]], written: list[Generated], batch_tokens: int) -> None:
-    turned = [*prompts[::-1], prompts[0], prompts[0]]
-    again = generate(writer, turned, Decoding(8), batch_tokens)
+def test_generated_text_does_not_depend_on_the_batches(
+    writer: Model, prompts: list[list[int]], written: list[Generated], batch_tokens: int
+) -> None:
+    reordered = [*prompts[::-1], prompts[0], prompts[0]]
+    again = generate(writer, reordered, Decoding(8), batch_tokens)
     assert again == [*written[::-1], written[0], written[0]]
 
 
-def test_near_ties_are_decided_alone(writer: Model, prompts: list[list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With whole logits ties are frequent, and noise such as that of another batch would decide them."""
+def test_near_ties_are_decided_by_an_uncached_pass_of_the_single_text(
+    writer: Model, prompts: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logits rounded to whole numbers often tie. Noise, such as that of another batch, must not decide between them."""
     exact = generation._next_logits
     drawn = np.random.default_rng(0)
     alone = 0
@@ -77,13 +81,13 @@ def test_near_ties_are_decided_alone(writer: Model, prompts: list[list[int]], mo
     assert alone > 4
 
 
-def test_half_precision_is_generated_text_by_text(prompts: list[list[int]]) -> None:
+def test_half_precision_text_does_not_depend_on_other_texts_of_the_batch(prompts: list[list[int]]) -> None:
     model = hs.load("mini-decoder", dtype="bfloat16", head=True)
-    pair = [prompts[0], prompts[0][::-1]]  # of one length
+    pair = [prompts[0], prompts[0][::-1]]  # of equal length
     assert greedy(model, pair, 4) == [greedy(model, [prompt], 4)[0] for prompt in pair]
 
 
-def test_a_text_ends_where_the_model_ends_it(
+def test_a_generated_text_stops_before_its_end_token(
     writer: Model, prompts: list[list[int]], written: list[Generated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = written[0].ids[3]
@@ -95,7 +99,7 @@ def test_a_text_ends_where_the_model_ends_it(
 
 
 def tiny(name: str, **options: Any) -> Model:
-    """A small random decoder that can predict, with the tokenizer of the embedded one."""
+    """A small random decoder with a prediction head and the tokenizer of the embedded decoder."""
     tokenizer = hs.load("mini-decoder").tokenizer.hf
     config = AutoConfig.for_model(name, **{**DECODERS[name], "pad_token_id": 0, "vocab_size": len(tokenizer), "eos_token_id": 0, **options})
     torch.manual_seed(0)
@@ -107,7 +111,7 @@ def tiny(name: str, **options: Any) -> Model:
     return hs.load(network, tokenizer, head=True)
 
 
-def test_a_text_ends_with_the_context() -> None:
+def test_a_generated_text_stops_when_the_context_is_full() -> None:
     model = tiny("llama", max_position_embeddings=16)
     prompt = ids_of(model, "The keys to the cabinet are")
     (text,) = greedy(model, [prompt], 40)
@@ -119,14 +123,14 @@ def test_a_text_ends_with_the_context() -> None:
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "gemma2", "gpt_neox", "gpt_oss"])
-def test_the_rows_of_one_pass_are_those_of_the_steps(name: str) -> None:
-    """All heads, against decoding with a cache of keys and values, eager attention, one token at a time."""
+def test_attention_rows_of_one_pass_equal_those_of_decoding_step_by_step(name: str) -> None:
+    """All heads are compared with eager attention while decoding one token at a time with a key-value cache."""
     model = tiny(name)
     _compare_steps(model, hs.view(model, PROMPTS[0], generate=7))
 
 
-def test_the_rows_of_the_embedded_model_are_those_of_its_steps(writer: Model) -> None:
-    model = hs.load("mini-decoder", head=True)  # eager attention is set on it
+def test_attention_rows_of_the_embedded_decoder_equal_those_of_its_steps(writer: Model) -> None:
+    model = hs.load("mini-decoder", head=True)  # a separate copy, because eager attention is set on it
     view = hs.view(writer, PROMPTS[0], generate=8)
     prompt = ids_of(writer, PROMPTS[0])
     assert view.generated == writer.tokenizer.decode_after(prompt[-1], plain(writer, prompt, 8))
@@ -142,36 +146,36 @@ def _compare_steps(model: Model, view: Any) -> None:
         for step in range(1, len(ids) - start + 1):
             output = whole(input_ids=read, past_key_values=cache, use_cache=True, output_attentions=True)
             cache = output.past_key_values
-            assert int(output.logits[0, -1].argmax()) == ids[start + step - 1], "the last row's output chose the token"
+            assert int(output.logits[0, -1].argmax()) == ids[start + step - 1], "the token is chosen from the output of the last row"
             for head in view.model.layout.ids():
                 row = output.attentions[head.layer][0, head.head, -1].float().numpy()
                 shown = view.step(step, head)
                 assert len(shown) == start + step - 1
-                seen = shown[-len(row) :]  # the cache of a sliding window holds its tokens alone
+                seen = shown[-len(row) :]  # the cache of a sliding window contains only the tokens of the window
                 assert_allclose(seen, row[-len(seen) :], atol=1e-5)
                 assert_allclose(shown[: -len(row)], 0, atol=1e-5)
             read = torch.tensor([[ids[start + step - 1]]])
 
 
-def test_a_draw_follows_the_probabilities(writer: Model) -> None:
-    """Tokens of known probabilities, 500 seeds: shares within four standard errors, at two temperatures."""
+def test_sampled_tokens_follow_the_probabilities(writer: Model) -> None:
+    """The shares of tokens over 500 seeds are within four standard errors of the probabilities, at two temperatures."""
     logits = torch.tensor([[2.0, 1.0, 0.0, -1.0]])
     for temperature in (1.0, 0.5):
         expected = torch.softmax(logits[0] / temperature, 0).numpy()
         drawn = [generation._choose(writer, logits, [[5]], [[5]], 0, Decoding(1, temperature, seed))[0] for seed in range(500)]
-        # A near-tie is decided by the model itself, which knows nothing of these logits: there is none among 500 draws.
+        # A near-tie would be decided by a pass of the model, which does not use these logits. None occurs in 500 draws.
         shares = np.bincount(drawn, minlength=4) / len(drawn)
         assert_allclose(shares, expected, atol=4 * np.sqrt(0.25 / len(drawn)))
 
 
-def test_draws_depend_on_the_seed_and_the_prompt_alone(writer: Model, prompts: list[list[int]]) -> None:
+def test_sampled_text_depends_only_on_the_seed_and_the_prompt(writer: Model, prompts: list[list[int]]) -> None:
     together = generate(writer, prompts, Decoding(4, 1.0, 3))
     assert together == [generate(writer, [prompt], Decoding(4, 1.0, 3), 1)[0] for prompt in prompts]
     assert together != generate(writer, prompts, Decoding(4, 1.0, 4))
     assert together != greedy(writer, prompts, 4)
 
 
-def test_who_cannot_write_is_refused(mini_decoder: Model) -> None:
+def test_models_and_settings_that_cannot_generate_are_refused(mini_decoder: Model) -> None:
     with pytest.raises(ModelError, match="mini guesses masked words: it cannot continue a text"):
         greedy(hs.load("mini", head=True), [[1, 2]], 3)
     with pytest.raises(ModelError, match="was loaded without its prediction head"):
@@ -185,6 +189,6 @@ def test_who_cannot_write_is_refused(mini_decoder: Model) -> None:
         Decoding(1, float("nan"))
 
 
-def test_tokens_that_the_tokenizer_lacks_are_never_chosen(writer: Model) -> None:
+def test_logits_cover_only_the_tokens_of_the_tokenizer(writer: Model) -> None:
     logits, _ = generation._next_logits(tiny("llama", vocab_size=writer.tokenizer.size + 64), torch.tensor([[0, 5]]), None)
     assert logits.shape == (1, writer.tokenizer.size)

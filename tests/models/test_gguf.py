@@ -1,4 +1,4 @@
-"""GGUF files: written here by the gguf package, read as transformers reads them, named by their quantisation."""
+"""GGUF files: written here with the gguf package, read as in transformers, and identified by their quantisation."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def network_and_tokenizer() -> tuple[Any, Any]:
 
 
 def rotated(weight: np.ndarray, heads: int) -> np.ndarray:
-    """The rows of queries or keys as llama.cpp has them: the two halves of a head's rows take turns."""
+    """The rows of queries or keys in the order of llama.cpp: the rows of a head's two halves alternate."""
     rows, columns = weight.shape
     return weight.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
 
 def write(path: Path, network: Any, tokenizer: Any, kind: Any) -> None:
-    """A Llama as a GGUF file whose matrices are quantised."""
+    """Write a Llama model as a GGUF file with quantised matrices."""
     writer = gguf.GGUFWriter(path, "llama")
     config = network.config
     writer.add_block_count(LAYERS)
@@ -103,19 +103,19 @@ def by_transformers(file: Path) -> Any:
         logging.enable_progress_bar()
 
 
-def test_maps_are_those_of_transformers_own_loading(file: Path) -> None:
+def test_maps_equal_those_of_the_model_loaded_by_transformers(file: Path) -> None:
     model = hs.load(file)
     theirs = by_transformers(file)
     assert np.array_equal(maps_of(model), eager_maps(theirs))
     whole, tokenizer = network_and_tokenizer()
     difference = np.abs(maps_of(model) - maps_of(hs.load(whole, tokenizer))).max()
-    assert 0 < difference < 0.01  # what 8 bits cost
+    assert 0 < difference < 0.01  # the error of 8-bit quantisation
     ids = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)("The cats play in the garden.").input_ids
     assert model.tokenizer.hf("The cats play in the garden.").input_ids == ids
     assert hs.load(theirs, tokenizer).network.state_dict().keys() == model.network.state_dict().keys()
 
 
-def test_weights_that_are_not_quantised_are_the_models_own(tmp_path: Path) -> None:
+def test_a_file_without_quantisation_has_the_maps_of_the_original_model(tmp_path: Path) -> None:
     whole, tokenizer = network_and_tokenizer()
     write(tmp_path / "plain.gguf", whole, tokenizer, gguf.GGMLQuantizationType.F32)
     model = hs.load(tmp_path / "plain.gguf", head=True)
@@ -124,7 +124,7 @@ def test_weights_that_are_not_quantised_are_the_models_own(tmp_path: Path) -> No
     assert model.objective == "causal"
 
 
-def test_the_quantisation_is_in_the_signature_and_gradients_can_be_had(file: Path) -> None:
+def test_the_signature_names_the_quantisation_and_saliency_can_be_computed(file: Path) -> None:
     run = hs.run(file, "sampler", ["entropy", "saliency"], limit=3, replicates=0, gallery=0, max_length=100)
     assert f"model:{file.name}@" in run.signature
     assert "|quantisation:gguf-Q8_0|" in run.signature
@@ -135,12 +135,12 @@ def test_workers_load_the_file_by_name(file: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(file.parent)
     few: dict[str, Any] = {"limit": 3, "replicates": 0, "gallery": 0, "max_length": 100}
     alone, shared = (hs.run(file.name, "sampler", ["entropy"], engine=engine, workers=1, **few) for engine in ("local", "processes"))
-    # Not bit for bit: in one run of all tests they were not equal, and it is not known why.
+    # Compared with a tolerance: in one run of all tests, the values were not bit-identical, and the reason is unknown.
     np.testing.assert_allclose(alone["entropy"].table["value"], shared["entropy"].table["value"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"GGUF" + bytes(20), b"GGUF\x03\0\0\0" + b"\xff" * 40, b"no such thing"])
-def test_a_damaged_file_is_one_clear_line(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bad.gguf"
     path.write_bytes(content)
     with pytest.raises(ModelError, match=r"is not a valid GGUF file|is a GGUF file without weights") as caught:
@@ -148,7 +148,7 @@ def test_a_damaged_file_is_one_clear_line(tmp_path: Path, content: bytes) -> Non
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_cut_short(file: Path, tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused(file: Path, tmp_path: Path) -> None:
     path = tmp_path / "cut.gguf"
     path.write_bytes(file.read_bytes())
     os.truncate(path, path.stat().st_size // 2)

@@ -1,5 +1,5 @@
-"""Gradients of the loss with respect to attention: against finite differences, for language models of all kinds and
-for classifiers.
+"""Gradients of the loss with respect to attention, compared with finite differences, for all kinds of language models
+and for classifiers.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from headscope.models.predictions import Predictions, class_number, classes, pre
 from helpers.families import FAMILIES
 
 SENTENCES = ["The cat sat on a mat .", "A dog , the cats .", "The dog sat ."]
-LABELS = ("good", "1", "BAD")  # a name, a number, and a name in another case, of the three classes below
+LABELS = ("good", "1", "BAD")  # the three classes below: by name, by number, and by name in another case
 CORPUS = Corpus.of(
     Document(f"d{n}", (Sentence(tuple(map(Word, text.split()))),), label=label)
     for n, (text, label) in enumerate(zip(SENTENCES, LABELS, strict=True))
 )
 CLASSES: dict[str, Any] = {"id2label": {0: "bad", 1: "fair", 2: "good"}, "label2id": {"bad": 0, "fair": 1, "good": 2}}
-RIGHT = [2, 1, 0]  # LABELS by number
+RIGHT = [2, 1, 0]  # the class numbers of LABELS
 BERT = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
 TINY: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
     "bert": ("wordpiece", BertForMaskedLM, BertConfig, BERT),
@@ -61,7 +61,7 @@ TINY: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
         DistilBertConfig,
         {"dim": 12, "n_layers": 2, "n_heads": 2, "hidden_dim": 20, **CLASSES},
     ),
-    # Its configuration names another padding than its tokenizer, which has none.
+    # Its configuration has a padding token, and its tokenizer has none.
     "gpt2 classes": (
         "gpt2",
         GPT2ForSequenceClassification,
@@ -73,7 +73,7 @@ TINY: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
 
 
 def saved(folder: Path, name: str) -> Path:
-    """A folder of a small random model with its head, such as save_pretrained writes."""
+    """Save a small random model with its head and tokenizer, and return the folder."""
     tokenizer, kind, config, sizes = TINY[name]
     tokens = FAMILIES[tokenizer]()
     torch.manual_seed(0)
@@ -97,8 +97,8 @@ def encoded(model: Model) -> list[Encoded]:
 
 @contextmanager
 def nudged(model: Model, site: int, head: int, query: int, key: int, by: float | torch.Tensor) -> Iterator[None]:
-    """The model with one attention weight of the first text moved after the softmax: written out, without
-    headscope's taps.
+    """Within this context, the model adds `by` to one attention weight of the first text, after the softmax. The effect
+    on the output is computed here, without headscope's gradients.
     """
     calls = 0
 
@@ -116,8 +116,8 @@ def nudged(model: Model, site: int, head: int, query: int, key: int, by: float |
         yield
 
 
-def asked_of(model: Model, texts: list[Encoded], slope: Slope, key: str) -> Predictions:
-    """What the model is asked to predict, in the words of the package."""
+def predictions_of(model: Model, texts: list[Encoded], slope: Slope, key: str) -> Predictions:
+    """The tokens or classes that the package makes the model predict."""
     assert model.whole is not None
     assert model.objective is not None
     if model.objective == "classes":
@@ -131,17 +131,17 @@ def loss_of(model: Model, texts: list[Encoded], slope: Slope, key: str) -> float
 
 
 def loss_tensor(model: Model, texts: list[Encoded], slope: Slope, key: str) -> torch.Tensor:
-    """The loss of the first text, worked out from the logits of all positions."""
+    """The loss of the first text, computed from the logits of all positions."""
     assert model.whole is not None
     if model.objective == "classes":  # one text alone, without padding
         alone: torch.Tensor = model.whole(**model.inputs(texts[:1]), use_cache=False).logits
         return -alone.log_softmax(-1)[0, RIGHT[0]]
-    asked = asked_of(model, texts, slope, key)
+    targets = predictions_of(model, texts, slope, key)
     inputs = model.inputs(texts)
-    for row, ids in enumerate(asked.ids):
+    for row, ids in enumerate(targets.ids):
         inputs["input_ids"][row, : len(ids)] = torch.from_numpy(ids)
     logs = model.whole(**inputs, use_cache=False).logits.log_softmax(-1)
-    losses = torch.stack([-logs[0, p, label] for t, p, label in zip(asked.texts, asked.places, asked.labels, strict=True) if t == 0])
+    losses = torch.stack([-logs[0, p, label] for t, p, label in zip(targets.texts, targets.places, targets.labels, strict=True) if t == 0])
     return losses.mean() if slope.reduction == "mean" else losses.sum()
 
 
@@ -152,25 +152,25 @@ def gradients(model: Model, texts: list[Encoded], slope: Slope, key: str = "0/0"
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_equal_to_finite_differences(double_model: Model, reduction: Any) -> None:
+def test_gradients_equal_finite_differences(double_model: Model, reduction: Any) -> None:
     texts, slope = encoded(double_model), Slope(share=0.4, reduction=reduction)
     step = 1e-5
     found = gradients(double_model, texts, slope)
     assert len(found) == len(double_model.sites)
     rng = np.random.default_rng(0)
     seen = 0.0
-    # Of a padded batch a classifier's loss is worked out from the first text alone, so that only its own rows can be
+    # The loss of a classifier is computed from the first text alone, without padding, so only the rows of that text are
     # compared.
     length = len(texts[0]) if double_model.objective == "classes" else None
     for site, sizes in found.items():
         for _ in range(6):
             head, query, key = (int(rng.integers(size)) for size in sizes[:, :, :length, :length].shape[1:])
             if double_model.encoder_decoder:
-                # T5's normalisation works in float32 whatever the model does: small steps would drown in rounding.
-                nothing = torch.zeros((), dtype=torch.float64, requires_grad=True)
-                with nudged(double_model, site, head, query, key, nothing):
-                    (slant,) = torch.autograd.grad(loss_tensor(double_model, texts, slope, "0/0"), nothing)
-                expected = abs(float(slant))
+                # T5 normalises in float32, even if the model is float64: rounding would hide the effect of small steps.
+                zero = torch.zeros((), dtype=torch.float64, requires_grad=True)
+                with nudged(double_model, site, head, query, key, zero):
+                    (derivative,) = torch.autograd.grad(loss_tensor(double_model, texts, slope, "0/0"), zero)
+                expected = abs(float(derivative))
             else:
                 losses = []
                 for by in (step, -step):
@@ -179,12 +179,12 @@ def test_equal_to_finite_differences(double_model: Model, reduction: Any) -> Non
                 expected = abs(losses[0] - losses[1]) / (2 * step)
             assert float(sizes[0, head, query, key]) == pytest.approx(expected, rel=1e-4, abs=1e-7)
             seen += expected
-    assert seen > 1e-3, "nothing was tested"
+    assert seen > 1e-3, "all expected gradients are almost 0"
 
 
-def test_rows_that_no_prediction_depends_on_see_nothing(double_model: Model) -> None:
-    """The last token of a decoder predicts nothing, and no later row sees it: its row has the gradient 0, and is
-    left out.
+def test_rows_that_no_prediction_depends_on_have_gradient_0_and_are_masked(double_model: Model) -> None:
+    """The last token of a decoder predicts nothing, and no later row attends to it: its row has gradient 0 and is
+    masked out.
     """
     texts = encoded(double_model)
     sizes = gradients(double_model, texts, Slope())
@@ -204,28 +204,26 @@ def test_rows_that_no_prediction_depends_on_see_nothing(double_model: Model) -> 
             assert rows[: length - 1].tolist() == (list(range(1, length)) if site.kind == "decoder" else [len(text)] * (length - 1))
 
 
-def test_forms(double_model: Model) -> None:
-    """|a g| and |a (g - sum a g)| from |g| alone is not possible: from the maps and two runs of the model's own
-    backward pass.
+def test_other_forms_of_saliency_agree_with_the_plain_gradients(double_model: Model) -> None:
+    """`times_weight` equals the weights times the plain gradients. `through_softmax` cannot be computed from |g| alone,
+    so only a bound is tested.
     """
     texts = encoded(double_model)[:1]
     maps: dict[int, torch.Tensor] = {}
-    asked = asked_of(double_model, texts, Slope(), "k")
-    masked = [replace(text, ids=ids) for text, ids in zip(texts, asked.ids, strict=True)]
+    targets = predictions_of(double_model, texts, Slope(), "k")
+    masked = [replace(text, ids=ids) for text, ids in zip(texts, targets.ids, strict=True)]
     double_model.stream(double_model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
     plain = gradients(double_model, texts, Slope(), "k")
     times = gradients(double_model, texts, Slope(form="times_weight"), "k")
     softmax = gradients(double_model, texts, Slope(form="through_softmax"), "k")
     for index, sizes in plain.items():
         torch.testing.assert_close(times[index].double(), (maps[index] * sizes).double(), rtol=1e-4, atol=1e-7)
-        # A row's gradients through the softmax have the sum 0, so that no one can be more than half of all.
+        # The gradients of a row through the softmax sum to 0, so each size is at most half of the sum of all sizes.
         assert (softmax[index].amax(-1) <= softmax[index].sum(-1) / 2 + 1e-6).all()
 
 
-def test_integrated_gradients_add_up_to_what_attention_is_worth(double_model: Model) -> None:
-    """Of signed products with all attention scaled together, the sum is the loss with attention less the loss
-    without any.
-    """
+def test_integrated_gradients_sum_to_the_change_of_the_loss_without_attention(double_model: Model) -> None:
+    """With all attention scaled together, signed products sum to the loss with attention minus the loss without it."""
     texts, signed = encoded(double_model)[:1], []
 
     def take(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: Any) -> None:
@@ -234,27 +232,27 @@ def test_integrated_gradients_add_up_to_what_attention_is_worth(double_model: Mo
     from headscope.models import gradients as module
 
     slope, steps = Slope(share=0.4), 80
-    asked = asked_of(double_model, texts, slope, "0/0")
+    targets = predictions_of(double_model, texts, slope, "0/0")
     for step in range(steps):
-        module._pass(double_model, asked, texts, slope, (step + 0.5) / steps, take, frozenset(range(len(double_model.sites))))
+        module._pass(double_model, targets, texts, slope, (step + 0.5) / steps, take, frozenset(range(len(double_model.sites))))
     with_attention = loss_of(double_model, texts, slope, "0/0")
 
-    def none(eager: Callable[..., Any], module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
+    def zeroed(eager: Callable[..., Any], module: torch.nn.Module, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, None]:
         return eager(module, *args, **kwargs)[0] * 0, None
 
-    with capture.tapped(double_model.network, none):
+    with capture.tapped(double_model.network, zeroed):
         without = loss_of(double_model, texts, slope, "0/0")
-    rough = 5e-3 if "DistilBert" in type(double_model.whole).__name__ else 2e-3  # where its head has a kink, a mean of steps is less exact
-    assert sum(signed) / steps == pytest.approx(with_attention - without, abs=rough * max(1, abs(with_attention - without)))
+    tolerance = 5e-3 if "DistilBert" in type(double_model.whole).__name__ else 2e-3  # the kink in its head makes the mean less exact
+    assert sum(signed) / steps == pytest.approx(with_attention - without, abs=tolerance * max(1, abs(with_attention - without)))
     assert abs(with_attention - without) > 1e-3
 
 
-def test_integrated_gradients_are_of_the_weights_that_the_model_has(double_model: Model) -> None:
+def test_integrated_gradients_are_full_weights_times_mean_gradients(double_model: Model) -> None:
     from headscope.models import gradients as module
 
     texts, slope = encoded(double_model), Slope(form="integrated", steps=3, share=0.4)
-    asked = asked_of(double_model, texts, slope, "0/0")
-    masked = [replace(text, ids=ids) for text, ids in zip(texts, asked.ids, strict=True)]
+    targets = predictions_of(double_model, texts, slope, "0/0")
+    masked = [replace(text, ids=ids) for text, ids in zip(texts, targets.ids, strict=True)]
     maps: dict[int, torch.Tensor] = {}
     double_model.stream(double_model.inputs(masked), lambda index, weights, *_: maps.update({index: weights.clone()}))
     means = {index: torch.zeros_like(weights, dtype=torch.float64) for index, weights in maps.items()}
@@ -263,14 +261,14 @@ def test_integrated_gradients_are_of_the_weights_that_the_model_has(double_model
         def take(index: int, weights: torch.Tensor, gradient: torch.Tensor, seen: Any) -> None:
             means[index] += gradient.double() / 3
 
-        module._pass(double_model, asked, texts, slope, scale, take, frozenset(maps))
+        module._pass(double_model, targets, texts, slope, scale, take, frozenset(maps))
     found = gradients(double_model, texts, slope)
     assert set(found) == set(range(len(double_model.sites)))
     for index, sizes in found.items():
         torch.testing.assert_close(sizes.double(), (maps[index].double() * means[index]).abs(), rtol=1e-4, atol=1e-7)
 
 
-def test_what_is_batched_together_changes_nothing(double_model: Model) -> None:
+def test_gradients_do_not_depend_on_the_batch(double_model: Model) -> None:
     texts = encoded(double_model)
     together = gradients(double_model, texts, Slope())
     for number, text in enumerate(texts):
@@ -287,14 +285,14 @@ def test_masks_are_drawn_as_in_berts_training() -> None:
     assert mask is not None
     fates = {"mask": 0, "same": 0, "other": 0}
     for draw in range(400):
-        asked = predictions([text], "masked", mask, vocabulary, 0.15, f"0/{draw}")
-        assert len(asked.places) == max(1, round(0.15 * len(words)))
-        assert set(asked.places) <= set(words)
-        assert_array_equal(asked.labels, text.ids[asked.places])
-        changed = np.flatnonzero(asked.ids[0] != text.ids)
-        assert set(changed) <= set(asked.places)
-        for place in asked.places:
-            now = asked.ids[0][place]
+        targets = predictions([text], "masked", mask, vocabulary, 0.15, f"0/{draw}")
+        assert len(targets.places) == max(1, round(0.15 * len(words)))
+        assert set(targets.places) <= set(words)
+        assert_array_equal(targets.labels, text.ids[targets.places])
+        changed = np.flatnonzero(targets.ids[0] != text.ids)
+        assert set(changed) <= set(targets.places)
+        for place in targets.places:
+            now = targets.ids[0][place]
             fates["mask" if now == mask else "same" if now == text.ids[place] else "other"] += 1
     total = sum(fates.values())
     assert_allclose([fates[name] / total for name in ("mask", "other", "same")], [0.8, 0.1, 0.1], atol=0.05)
@@ -302,7 +300,7 @@ def test_masks_are_drawn_as_in_berts_training() -> None:
     assert_array_equal(again.ids[0], predictions([text], "masked", mask, vocabulary, 0.15, "0/7").ids[0])
 
 
-def test_classes_by_name_and_by_number() -> None:
+def test_classes_are_found_by_name_and_number_and_others_are_refused() -> None:
     known = {"bad": 0, "good": 1, "LABEL_2": 2}
     assert [class_number(label, known) for label in ("bad", "GOOD", "label_2", "0", "2")] == [0, 1, 2, 0, 2]
     assert class_number("1", {"1": 0, "0": 1}) == 0

@@ -1,5 +1,5 @@
-"""Model folders that are damaged, not what they say, or meant to do harm: refused in one line, before memory is
-taken or anything runs.
+"""Model folders that are damaged, mislabelled or malicious: they are refused in one line, before memory is allocated or
+code runs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PRUNED: dict[str, Any] = {"version": 1, "layers": {"encoder/1": {"heads": 4, "ke
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny BERT with its tokenizer."""
+def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny undamaged BERT with its tokenizer."""
     folder = tmp_path_factory.mktemp("models") / "sound"
     tokenizer = FAMILIES["wordpiece"]()
     build("bert", vocabulary=len(tokenizer)).save_pretrained(folder)
@@ -46,12 +46,12 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(sound: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(sound, tmp_path / "model"))
+def folder(undamaged: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(undamaged, tmp_path / "model"))
 
 
 def config(**settings: Any) -> Spoil:
-    """Settings of config.json changed."""
+    """Change settings in config.json."""
 
     def spoil(folder: Path) -> None:
         path = folder / "config.json"
@@ -60,14 +60,14 @@ def config(**settings: Any) -> Spoil:
     return spoil
 
 
-def holds(name: str, data: bytes | str | dict[str, Any]) -> Spoil:
-    """A file of other content."""
+def content(name: str, data: bytes | str | dict[str, Any]) -> Spoil:
+    """Replace the content of a file."""
     text = json.dumps(data) if isinstance(data, dict) else data
     return lambda folder: (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 def tensors(change: Callable[[dict[str, torch.Tensor]], object]) -> Spoil:
-    """Weights changed."""
+    """Change the weights."""
 
     def spoil(folder: Path) -> None:
         weights = load_file(folder / WEIGHTS)
@@ -86,7 +86,7 @@ def without(*names: str) -> Spoil:
 
 
 def index(file: object) -> Spoil:
-    """An index that says that all weights are somewhere else."""
+    """Write an index that places all weights in `file`."""
 
     def spoil(folder: Path) -> None:
         names = list(load_file(folder / WEIGHTS))
@@ -132,21 +132,21 @@ def only(suffix: str) -> Spoil:
     return spoil
 
 
-def pruned(**said: Any) -> Spoil:
-    return holds("pruned_heads.json", {**PRUNED, **said})
+def pruned(**changes: Any) -> Spoil:
+    return content("pruned_heads.json", {**PRUNED, **changes})
 
 
-def described(**said: Any) -> Spoil:
-    one = {"shape": [16, 16], "axis": 0, "pieces": 4, "width": 4, "kept": [0, 1], **said}
+def described(**changes: Any) -> Spoil:
+    one = {"shape": [16, 16], "axis": 0, "pieces": 4, "width": 4, "kept": [0, 1], **changes}
     return pruned(tensors={QUERY: one})
 
 
 CASES: dict[str, tuple[Spoil, str]] = {
     "no config": (without("config.json"), "has no config.json. Name the folder that save_pretrained wrote"),
-    "config that is cut": (holds("config.json", "{"), "is not JSON"),
-    "config that is a list": (holds("config.json", "[]"), "contains a list, but an object is needed"),
-    "config in binary": (holds("config.json", b"\xff\xfe\x00"), "is not JSON"),
-    "config nested deep": (holds("config.json", "[" * 100_000), "is not JSON"),
+    "config that is cut": (content("config.json", "{"), "is not JSON"),
+    "config that is a list": (content("config.json", "[]"), "contains a list, but an object is needed"),
+    "config in binary": (content("config.json", b"\xff\xfe\x00"), "is not JSON"),
+    "config nested deep": (content("config.json", "[" * 100_000), "is not JSON"),
     "config with NaN": (config(layer_norm_eps=float("nan")), "layer_norm_eps in the config.json of .* is not a number"),
     "a billion layers": (config(num_hidden_layers=10**9), "num_hidden_layers = 1000000000, but no model has that many"),
     "a number of 400 digits": (config(num_hidden_layers=10**400), "no model has that many"),
@@ -166,13 +166,16 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "quantised": (config(quantization_config={"quant_method": "gptq", "bits": 4}), "is quantised"),
     "attention from elsewhere": (config(attn_implementation="evil/kernel"), "custom code for its attention"),
     "an activation that is code": (config(hidden_act="os.system"), "could not be loaded"),
-    "an adapter": (holds("adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "nobody/nothing"}), "contains an adapter"),
+    "an adapter": (
+        content("adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "nobody/nothing"}),
+        "contains an adapter",
+    ),
     "weights cut short": (lambda folder: os.truncate(folder / WEIGHTS, 5000), "model.safetensors is not a valid safetensors file"),
-    "weights that are empty": (holds(WEIGHTS, b""), "is not a valid safetensors file"),
-    "a header said to be huge": (holds(WEIGHTS, struct.pack("<Q", 10**18) + b"{}"), "header too large"),
-    "a header longer than the file": (holds(WEIGHTS, struct.pack("<Q", 99_000_000) + b"{}"), "invalid header length"),
+    "weights that are empty": (content(WEIGHTS, b""), "is not a valid safetensors file"),
+    "a header said to be huge": (content(WEIGHTS, struct.pack("<Q", 10**18) + b"{}"), "header too large"),
+    "a header longer than the file": (content(WEIGHTS, struct.pack("<Q", 99_000_000) + b"{}"), "invalid header length"),
     "an offset beyond the file": (
-        holds(WEIGHTS, struct.pack("<Q", 61) + b'{"a":{"dtype":"F32","shape":[9999],"data_offsets":[0,39996]}}'),
+        content(WEIGHTS, struct.pack("<Q", 61) + b'{"a":{"dtype":"F32","shape":[9999],"data_offsets":[0,39996]}}'),
         "not a valid",
     ),
     "weights that are missing": (tensors(lambda weights: weights.pop(QUERY)), f"lacks 1 weights .*{QUERY}.*would be random"),
@@ -188,22 +191,22 @@ CASES: dict[str, tuple[Spoil, str]] = {
     "an index to nothing": (index("model-9.safetensors"), "which is not a file in the folder"),
     "an index to a name too long for any file": (index("x" * 5000), "which is not a file in the folder"),
     "an index of numbers": (index(5), "does not say where weights are"),
-    "an index that is a list": (holds(INDEX, "[]"), "contains a list"),
+    "an index that is a list": (content(INDEX, "[]"), "contains a list"),
     "a link to a device": (link("tokenizer.json", "/dev/zero"), "cannot be read as a file"),
     "a link to nothing": (link(WEIGHTS, "nowhere"), "cannot be read as a file"),
     "a link to what is none of its business": (link("config.json", "/etc/passwd"), "is not JSON"),
     "a pipe that never ends": (pipe, "cannot be read as a file"),
     "no tokenizer": (without("tokenizer.json", "tokenizer_config.json"), "Put the model's tokenizer.json beside its weights"),
     "half a tokenizer": (lambda folder: os.truncate(folder / "tokenizer.json", 300), "the tokenizer of .* cannot be read"),
-    "a tokenizer that is a list": (holds("tokenizer.json", "[]"), "the tokenizer of .* cannot be read"),
-    "settings of a tokenizer that are a list": (holds("tokenizer_config.json", "[]"), "the tokenizer of .* cannot be read"),
+    "a tokenizer that is a list": (content("tokenizer.json", "[]"), "the tokenizer of .* cannot be read"),
+    "settings of a tokenizer that are a list": (content("tokenizer_config.json", "[]"), "the tokenizer of .* cannot be read"),
     "a larger tokenizer": (
         vocabulary(lambda v: v | {f"w{n}": 72 + n for n in range(9)}),
         "token ids up to 80, but the model has",
     ),
     "a tokenizer of other numbers": (vocabulary(lambda v: {w: n + 10**6 for w, n in v.items()}), "token ids up to 1000071"),
-    "pruned heads that are a list": (holds("pruned_heads.json", "[]"), "does not say which heads were cut out"),
-    "pruned heads nested deep": (holds("pruned_heads.json", "[" * 100_000), "does not say which heads were cut out"),
+    "pruned heads that are a list": (content("pruned_heads.json", "[]"), "does not say which heads were cut out"),
+    "pruned heads nested deep": (content("pruned_heads.json", "[" * 100_000), "does not say which heads were cut out"),
     "pruned heads of another version": (pruned(version="\ud800"), r"has version '\\ud800', but only version 1 is known"),
     "pruned heads beyond the model": (pruned(layers={"encoder/1": {"heads": 10**12, "kept": [1]}}), "describes 1000000000000 heads"),
     "pruned heads that never were": (pruned(layers={"encoder/1": {"heads": 4, "kept": [0, -1]}}), "describes 4 heads"),
@@ -219,7 +222,7 @@ CASES: dict[str, tuple[Spoil, str]] = {
 
 
 @pytest.mark.parametrize(("spoil", "says"), CASES.values(), ids=list(CASES))
-def test_a_spoilt_folder_is_one_clear_error(folder: Path, spoil: Spoil, says: str) -> None:
+def test_a_damaged_folder_is_refused_with_one_clear_error(folder: Path, spoil: Spoil, says: str) -> None:
     spoil(folder)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ModelError, match=says) as caught:
@@ -229,20 +232,20 @@ def test_a_spoilt_folder_is_one_clear_error(folder: Path, spoil: Spoil, says: st
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kB
 
 
-def test_the_folder_that_is_spoilt_above_is_sound(folder: Path) -> None:
+def test_the_folder_without_damage_is_loaded(folder: Path) -> None:
     assert hs.view(hs.load(folder), "the cats play").grids()
 
 
-def test_what_is_merely_unused_does_no_harm(folder: Path) -> None:
+def test_unused_tensors_and_files_and_linked_weights_are_accepted(folder: Path) -> None:
     tensors(lambda weights: weights.update({"cls.predictions.bias": torch.zeros(3)}))(folder)
-    holds("generation_config.json", "[")(folder)
+    content("generation_config.json", "[")(folder)
     shutil.move(folder / WEIGHTS, folder.parent / "blob")
-    (folder / WEIGHTS).symlink_to(folder.parent / "blob")  # as the hub's own cache is made
+    (folder / WEIGHTS).symlink_to(folder.parent / "blob")  # as in the hub's cache
     assert hs.load(folder).layout.size == 8
 
 
 class Canary:
-    """Unpickled, it writes a file."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -252,19 +255,19 @@ class Canary:
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "checkpoint.pth", "last.ckpt"])
-def test_pickles_are_never_opened(folder: Path, tmp_path: Path, name: str) -> None:
+def test_pickles_are_never_loaded(folder: Path, tmp_path: Path, name: str) -> None:
     canary = tmp_path / "it ran"
     (folder / name).write_bytes(pickle.dumps(Canary(canary)))
-    assert hs.load(folder).layout.size == 8  # beside sound weights it is nothing
+    assert hs.load(folder).layout.size == 8  # beside valid weights, a pickle is ignored
     (folder / WEIGHTS).unlink()
     with pytest.raises(ModelError, match=f"only as a pickle .{name}.*Convert it"):
         hs.load(folder)
-    (folder / WEIGHTS).write_bytes((folder / name).read_bytes())  # under another name
+    (folder / WEIGHTS).write_bytes((folder / name).read_bytes())  # a pickle with the name of valid weights
     with pytest.raises(ModelError, match="not a valid safetensors"):
         hs.load(folder)
     assert not canary.exists()
     pickle.loads((folder / name).read_bytes()).close()
-    assert canary.exists(), "the canary does sing"
+    assert canary.exists(), "unpickling does not create the file, so nothing was tested"
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -274,7 +277,7 @@ def test_code_in_a_folder_is_never_imported(folder: Path, tmp_path: Path, known:
     (folder / "chat_template.jinja").write_text(f"{{{{ cycler.__init__.__globals__.os.mknod({str(canary)!r}) }}}}")
     config(auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}, **({} if known else {"model_type": "mystery"}))(folder)
     settings = json.loads((folder / "tokenizer_config.json").read_text())
-    holds("tokenizer_config.json", {**settings, "auto_map": {"AutoTokenizer": ["evil.Slow", "evil.Fast"]}, "tokenizer_class": "Evil"})(
+    content("tokenizer_config.json", {**settings, "auto_map": {"AutoTokenizer": ["evil.Slow", "evil.Fast"]}, "tokenizer_class": "Evil"})(
         folder
     )
     if known:
@@ -288,8 +291,8 @@ def test_code_in_a_folder_is_never_imported(folder: Path, tmp_path: Path, known:
     assert "evil" not in sys.modules
 
 
-def test_a_tokenizer_that_gives_up_is_one_clear_error(folder: Path) -> None:
-    """Tokens that are added beyond the table of embeddings are found when they are met."""
+def test_a_token_without_an_embedding_is_refused_when_it_occurs(folder: Path) -> None:
+    """A token that is added beyond the embedding table is reported when a text contains it."""
     path = folder / "tokenizer.json"
     found = json.loads(path.read_text())
     found["added_tokens"].append({**found["added_tokens"][0], "id": 72, "content": "cats", "special": False})
@@ -301,29 +304,29 @@ def test_a_tokenizer_that_gives_up_is_one_clear_error(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["model.gguf", "weights.safetensors", "."])
-def test_what_is_no_model_folder(tmp_path: Path, name: str) -> None:
+def test_a_path_that_is_not_a_model_folder_is_refused(tmp_path: Path, name: str) -> None:
     if name != ".":
         (tmp_path / name).write_bytes(b"GGUF")
     with pytest.raises(ModelError, match=r"is not a valid GGUF file|is not a folder|has no config.json"):
         hs.load(tmp_path / name)
 
 
-def test_a_hub_name_without_a_network_is_a_clear_error_and_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")  # where nothing answers
-    asked: list[str] = []
-    ask = HfApi.model_info
+def test_a_hub_name_without_a_network_is_refused_after_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")  # no server listens here
+    requested: list[str] = []
+    original = HfApi.model_info
 
-    def noted(self: HfApi, name: str, **how: Any) -> Any:
-        asked.append(name)
-        return ask(self, name, **how)
+    def recorded(self: HfApi, name: str, **how: Any) -> Any:
+        requested.append(name)
+        return original(self, name, **how)
 
-    monkeypatch.setattr(HfApi, "model_info", noted)
+    monkeypatch.setattr(HfApi, "model_info", recorded)
     with pytest.raises(ModelError, match="neither a folder here, nor in the local cache, nor available from the hub"):
         hs.load("nobody/nothing-at-all")
-    assert asked == ["nobody/nothing-at-all"]
+    assert requested == ["nobody/nothing-at-all"]
 
 
-def test_at_the_keyboard(folder: Path) -> None:
+def test_commands_refuse_a_damaged_folder_and_print_nothing_else(folder: Path) -> None:
     config(num_hidden_layers=10**9)(folder)
     for command in (["view", "the cat", "--model"], ["run", "--out", str(folder.parent / "run"), "--model"], ["serve", "--model"]):
         result = CliRunner().invoke(app, [*command, str(folder)])

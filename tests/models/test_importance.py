@@ -1,5 +1,5 @@
-"""Importance of heads: against finite differences of gates, and against gradients at the output projections of one
-text at a time.
+"""Importance of heads, compared with finite differences of gates and with gradients at the output projections, text by
+text.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from headscope.models.importance import Importance, importance, normalised
 from headscope.models.model import Model
 from helpers.predicting import CLASSES, TINY, encoded, loaded
 
-# Modules that read what heads give, by the end of their names.
+# The ends of the names of modules that read the outputs of heads.
 READERS = ("attention.output.dense", "out_lin", "attn.c_proj", "o_proj", "out_proj", "SelfAttention.o", "EncDecAttention.o", "attn.o")
-PLAIN = [name for name in TINY if name != "albert"]  # whose one projection is read in every layer
+PLAIN = [name for name in TINY if name != "albert"]  # all layers of ALBERT share one projection
 
 
 def loss(model: Model, text: Encoded, reduction: str = "mean") -> torch.Tensor:
-    """The loss of one text alone, from the logits of all positions."""
+    """The loss of one text, computed from the logits of all positions."""
     assert model.whole is not None
-    asked = ask(model, [text], 0.4, "k")
-    logs = model.whole(**asking_inputs(model, [text], asked), use_cache=False).logits.log_softmax(-1)
+    targets = ask(model, [text], 0.4, "k")
+    logs = model.whole(**asking_inputs(model, [text], targets), use_cache=False).logits.log_softmax(-1)
     if model.objective == "classes":
         assert text.label is not None
         number = {"good": 2, "1": 1, "BAD": 0}[text.label]
         assert len(CLASSES["id2label"]) == 3
         return -torch.as_tensor(logs)[0, number]
-    losses = torch.stack([-logs[0, place, label] for place, label in zip(asked.places, asked.labels, strict=True)])
+    losses = torch.stack([-logs[0, place, label] for place, label in zip(targets.places, targets.labels, strict=True)])
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
 def by_hand(model: Model, text: Encoded) -> list[torch.Tensor]:
-    """Att · ∂L/∂Att [token, head] by site, from what goes into each output projection."""
+    """Att · ∂L/∂Att [token, head] per site, computed from the input of each output projection."""
     seen: list[torch.Tensor] = []
 
     def keep(module: torch.nn.Module, args: Any) -> tuple[torch.Tensor]:
@@ -67,7 +67,7 @@ def by_hand(model: Model, text: Encoded) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_all_readings_are_those_of_one_text_at_a_time(tmp_path: Path, name: str) -> None:
+def test_all_kinds_of_importance_equal_those_computed_text_by_text(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name, double=True)
     texts = encoded(model)
     found = importance(model, texts, 40, share=0.4, key="k")
@@ -75,21 +75,21 @@ def test_all_readings_are_those_of_one_text_at_a_time(tmp_path: Path, name: str)
     slopes = np.array([torch.cat([part.sum(0) for part in parts]).numpy() for parts in each])
     sizes = np.array([torch.cat([part.abs().sum(0) for part in parts]).numpy() for parts in each])
     tokens = np.array([np.repeat([len(part) for part in parts], [part.shape[1] for part in parts]) for parts in each])
-    rough = 1e-3 if name == "t5" else 1e-5  # losses are float32, and so is T5's normalisation
-    assert_allclose(found.slopes, slopes, rtol=rough, atol=rough * np.abs(slopes).max())
-    assert_allclose(found.sizes, sizes, rtol=rough, atol=rough * np.abs(sizes).max())
-    assert_allclose(found.of("example", "none"), np.abs(slopes).mean(0), rtol=10 * rough, atol=rough)
-    assert_allclose(found.of("token", "none"), sizes.sum(0) / tokens.sum(0), rtol=10 * rough, atol=rough)
+    tolerance = 1e-3 if name == "t5" else 1e-5  # losses are float32, and T5 normalises in float32
+    assert_allclose(found.slopes, slopes, rtol=tolerance, atol=tolerance * np.abs(slopes).max())
+    assert_allclose(found.sizes, sizes, rtol=tolerance, atol=tolerance * np.abs(sizes).max())
+    assert_allclose(found.of("example", "none"), np.abs(slopes).mean(0), rtol=10 * tolerance, atol=tolerance)
+    assert_allclose(found.of("token", "none"), sizes.sum(0) / tokens.sum(0), rtol=10 * tolerance, atol=tolerance)
     pieces = [np.abs(slopes[start : start + 2].sum(0)) for start in range(0, len(texts), 2)]
-    assert_allclose(found.of("batch", "none", 2), sum(pieces) / len(texts), rtol=10 * rough, atol=10 * rough)
+    assert_allclose(found.of("batch", "none", 2), sum(pieces) / len(texts), rtol=10 * tolerance, atol=10 * tolerance)
     alone = importance(model, texts, 1, share=0.4, key="k")
-    assert_allclose(alone.slopes, found.slopes, rtol=rough, atol=rough * np.abs(slopes).max())
+    assert_allclose(alone.slopes, found.slopes, rtol=tolerance, atol=tolerance * np.abs(slopes).max())
     assert_allclose(alone.of("batch", batch_texts=1), alone.of("example"))
     assert np.abs(slopes).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", ["bert", "albert", "gpt2 classes", "bart"])
-def test_slopes_are_finite_differences_of_gates(tmp_path: Path, name: str) -> None:
+def test_slopes_equal_finite_differences_of_gates(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name, double=True)
     texts, step = encoded(model)[:2], 1e-5
     found = importance(model, texts, share=0.4, key="k", reduction="sum")
@@ -105,7 +105,7 @@ def test_slopes_are_finite_differences_of_gates(tmp_path: Path, name: str) -> No
             assert found.slopes[row, flat] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-7)
 
 
-def test_importance_of_a_model_that_lacks_heads(tmp_path: Path) -> None:
+def test_importance_with_a_head_gated_off_equals_that_with_its_weights_zeroed(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert", double=True)
     texts = encoded(model)
     gate = torch.tensor([1.0, 0, 1, 1])
@@ -119,7 +119,7 @@ def test_importance_of_a_model_that_lacks_heads(tmp_path: Path) -> None:
     assert np.abs(found.slopes[:, 4]).max() > 1e-4
 
 
-def test_readings_by_hand() -> None:
+def test_all_kinds_of_importance_equal_values_worked_by_hand() -> None:
     layout = HeadLayout((Site("encoder", 0, 2, 2, "a"), Site("encoder", 1, 2, 2, "b")))
     slopes = np.array([[3.0, -2, 0, 0], [-1, -2, 0, 0], [2, 2, 0, 0]])
     sizes = np.array([[4.0, 2, 0, 1], [2, 2, 0, 1], [6, 5, 0, 4]])
@@ -133,7 +133,7 @@ def test_readings_by_hand() -> None:
     assert_allclose(normalised(np.full(4, 2.0), layout, "global_minmax"), np.zeros(4))
 
 
-def test_what_cannot_be_had_is_refused(tmp_path: Path) -> None:
+def test_importance_without_texts_a_prediction_head_or_labels_is_refused(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert classes")
     texts = encoded(model)
     with pytest.raises(ModelError, match="no texts"):

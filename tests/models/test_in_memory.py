@@ -1,4 +1,4 @@
-"""Models in memory: read as they are, left as they were, and refused in one line where they cannot be read."""
+"""Models in memory: they are measured and left unchanged, or refused in one line if they cannot be read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def bert(kind: Any = BertForMaskedLM, **settings: Any) -> Any:
 
 @pytest.fixture
 def network() -> Any:
-    """A model in an unusual state: in training mode, some weights frozen, with hooks, on SDPA."""
+    """A model in an unusual state: in training mode, with some frozen weights, with hooks, and with SDPA attention."""
     network = bert(attn_implementation="sdpa").train()
     network.bert.encoder.layer[0].eval()
     network.bert.embeddings.word_embeddings.weight.requires_grad_(False)
@@ -66,7 +66,7 @@ def folder(network: Any, tokenizer: Any, tmp_path: Path) -> Path:
     return tmp_path / "saved"
 
 
-def test_maps_are_those_of_the_same_weights_in_a_folder(network: Any, tokenizer: Any, folder: Path) -> None:
+def test_maps_equal_those_of_the_same_weights_in_a_folder(network: Any, tokenizer: Any, folder: Path) -> None:
     given, named = hs.load(network, tokenizer), hs.load(folder)
     assert np.array_equal(maps_of(given), maps_of(named))
     assert given.fingerprint == named.fingerprint
@@ -81,7 +81,7 @@ def test_maps_are_those_of_the_same_weights_in_a_folder(network: Any, tokenizer:
 
 
 @pytest.mark.parametrize("kind", ["t5", "llama"])
-def test_encoder_decoders_and_decoders(kind: str, tmp_path: Path) -> None:
+def test_runs_of_encoder_decoders_and_decoders_equal_those_of_their_folders(kind: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     tokenizer = wordpiece()
     rows = len(tokenizer)
@@ -98,7 +98,7 @@ def test_encoder_decoders_and_decoders(kind: str, tmp_path: Path) -> None:
     assert state_of(network) == before
 
 
-def everything(network: Any, tokenizer: Any) -> None:
+def several_studies(network: Any, tokenizer: Any) -> None:
     model = (network, tokenizer)
     hs.run(model, "sampler", ["saliency", "entropy"], **FEW)
     hs.flow(model, "sampler", measures=["A", "G"], norm="sum", parts=["trees"], limit=2, max_length=32, replicates=0)
@@ -128,7 +128,7 @@ def interrupted(error: type[BaseException], place: str) -> Callable[[Any, Any], 
 
 
 WAYS = {
-    "run, flow, ablation and view": everything,
+    "run, flow, ablation and view": several_studies,
     "an error in a pass": interrupted(RuntimeError, "entropy"),
     "an error in a backward pass": interrupted(RuntimeError, "saliency"),
     "Ctrl-C in a pass": interrupted(KeyboardInterrupt, "entropy"),
@@ -137,7 +137,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
-def test_the_model_and_its_tokenizer_are_left_as_they_were(network: Any, tokenizer: Any, way: Callable[[Any, Any], None]) -> None:
+def test_the_model_and_its_tokenizer_are_left_unchanged(network: Any, tokenizer: Any, way: Callable[[Any, Any], None]) -> None:
     tokenizer.backend_tokenizer.enable_truncation(max_length=9)
     before, rules = state_of(network), tokenizer.backend_tokenizer.to_str()
     way(network, tokenizer)
@@ -165,7 +165,7 @@ def test_random_weights_are_drawn_in_a_copy(network: Any, tokenizer: Any, folder
     assert run.results.manifest["identity"]["model"] == hs.load(folder, random=0).fingerprint
 
 
-def test_a_model_without_its_tokenizer(network: Any, tokenizer: Any, folder: Path) -> None:
+def test_a_missing_tokenizer_is_found_in_the_models_folder_or_refused(network: Any, tokenizer: Any, folder: Path) -> None:
     with pytest.raises(ModelError, match=r"BertForMaskedLM is given without its tokenizer.*hs.load\(model, tokenizer\)"):
         hs.load(network)
     with pytest.raises(ModelError, match="given without its tokenizer"):
@@ -177,7 +177,7 @@ def test_a_model_without_its_tokenizer(network: Any, tokenizer: Any, folder: Pat
         hs.load(network, AutoTokenizer.from_pretrained(locate("mini").place))
 
 
-def test_a_pipeline(network: Any, tokenizer: Any) -> None:
+def test_a_pipeline_has_the_maps_of_its_model_and_is_left_unchanged(network: Any, tokenizer: Any) -> None:
     filling = pipeline("fill-mask", model=network, tokenizer=tokenizer)
     before = state_of(network)
     model = hs.load(filling)
@@ -205,14 +205,14 @@ def test_a_pipeline(network: Any, tokenizer: Any) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("function", [hs.load, hs.run, hs.flow, hs.plan], ids=lambda function: function.__name__)
-def test_anything_else_is_one_clear_line(function: Any, given: Any, says: str) -> None:
+def test_objects_that_cannot_be_read_as_a_model_are_refused_in_one_line(function: Any, given: Any, says: str) -> None:
     with pytest.raises(ModelError, match=says) as caught:
         function(given)
     assert caught.value.remedy
     assert "\n" not in str(caught.value)
 
 
-def test_what_does_not_go_with_a_model_in_memory(network: Any, tokenizer: Any) -> None:
+def test_settings_that_do_not_apply_to_a_model_in_memory_are_refused(network: Any, tokenizer: Any) -> None:
     with pytest.raises(ModelError, match="data type of a model in memory cannot be changed"):
         hs.load(network, tokenizer, dtype="float16")
     with pytest.raises(ModelError, match=r"is in memory on cpu, not on cuda.*model.to\('cuda'\)"):
@@ -228,7 +228,7 @@ def test_what_does_not_go_with_a_model_in_memory(network: Any, tokenizer: Any) -
         hs.load(network.bert, tokenizer, head=True)
 
 
-def test_a_classifier_counts_with_its_head_where_it_predicts(tokenizer: Any, tmp_path: Path) -> None:
+def test_a_classifier_equals_its_folder_with_and_without_its_head(tokenizer: Any, tmp_path: Path) -> None:
     network = bert(BertForSequenceClassification, num_labels=3)
     network.save_pretrained(tmp_path / "saved")
     tokenizer.save_pretrained(tmp_path / "saved")
@@ -237,7 +237,7 @@ def test_a_classifier_counts_with_its_head_where_it_predicts(tokenizer: Any, tmp
         assert (given.fingerprint, given.objective, given.answers) == (named.fingerprint, named.objective, named.answers)
 
 
-def test_studies_take_models_in_memory(network: Any, tokenizer: Any, folder: Path, tmp_path: Path) -> None:
+def test_twins_and_prune_accept_models_in_memory(network: Any, tokenizer: Any, folder: Path, tmp_path: Path) -> None:
     few: dict[str, Any] = {"limit": 6, "max_length": 48, "replicates": 0}
     twins = hs.twins((network, tokenizer), folder, "sampler", **few, control=False)
     assert max(twins.table("twins")["distance"]) < 1e-12
@@ -248,7 +248,7 @@ def test_studies_take_models_in_memory(network: Any, tokenizer: Any, folder: Pat
     assert hs.load(tmp_path / "smaller").layout.size == 2
 
 
-def test_a_replication_of_a_model_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replication_with_a_model_in_memory_equals_that_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, digest = read_recipe("hewitt2019")
     monkeypatch.setattr(studying, "read_recipe", lambda name: (recipe_material.quick(recipe), digest))
     folder, corpus = recipe_material.save_small(tmp_path / "small"), recipe_material.save_slice(tmp_path)
@@ -260,7 +260,7 @@ def test_a_replication_of_a_model_in_memory(tmp_path: Path, monkeypatch: pytest.
     assert state_of(model[0]) == before
 
 
-def test_a_run_of_a_model_in_memory_is_made_again_with_that_model(network: Any, tokenizer: Any, tmp_path: Path) -> None:
+def test_rerun_repeats_a_run_in_memory_only_if_the_same_model_is_given(network: Any, tokenizer: Any, tmp_path: Path) -> None:
     run = tmp_path / "run"
     hs.run((network, tokenizer), "sampler", ["saliency"], run, **FEW)
     assert hs.rerun(run, model=(network, tokenizer)).identical

@@ -1,4 +1,4 @@
-"""`hs.inspect`: what is said of models of several kinds, on one screen."""
+"""`hs.inspect`: the description of models of several kinds, on one screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headscope.models.inspection.description import positions, window
 from headscope.models.inspection.summary import ModelDescription
 from helpers.predicting import loaded
 
-SAID = {
+EXPECTED = {
     "bert": ("encoder, 3 layers × 4 heads, 12 heads in all", "learned, absolute", "masked words (masked LM)"),
     "bert classes": ("encoder, 3 layers × 4 heads, 12 heads in all", "learned, absolute", "classes of texts (classifier)"),
     "bert tags": ("encoder, 3 layers × 4 heads, 12 heads in all", "learned, absolute", "tags of words (tagger)"),
@@ -40,21 +40,21 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("kind", SAID)
-def test_facts(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_a_description_states_attention_positions_and_predictions_on_one_screen(kind: str, tmp_path: Path) -> None:
     model = loaded(tmp_path, kind)
     summary = ModelDescription.of(model)
     facts = summary.facts
-    assert (facts["attention"], facts["positions"], facts["predicts"]) == SAID[kind]
+    assert (facts["attention"], facts["positions"], facts["predicts"]) == EXPECTED[kind]
     assert (model.capture == "interface") == facts["maps"].startswith("layer by layer")
     assert (model.needs_maps is None) == facts["without maps"].startswith("verified")
     assert max(map(len, str(summary).splitlines())) <= 80
     assert len(str(summary).splitlines()) <= 24
 
 
-def test_a_screen_of_the_embedded_model() -> None:
+def test_the_description_of_the_embedded_model_states_its_size_and_memory() -> None:
     summary = hs.inspect("mini", device="cpu", lengths=[100])
-    assert list(summary.memory) == [100, 128, 256], "those asked for, the usual ones, and the model's limit"
+    assert list(summary.memory) == [100, 128, 256], "the requested length, the usual ones, and the model's maximum"
     assert summary.facts["longest text"] == "256 tokens"
     assert "16.9 million parameters, float32, 67 MB on cpu" in str(summary)
     assert summary.memory[100].layer == 4 * 12 * 100 * 100
@@ -63,7 +63,7 @@ def test_a_screen_of_the_embedded_model() -> None:
 
 
 def network(modules: dict[str, torch.nn.Module] | None = None, **settings: Any) -> Any:
-    """What is asked of a network: its configuration and its modules."""
+    """A stand-in for a network, with the two parts that are read: its configuration and its modules."""
     config = SimpleNamespace(model_type="any", **settings)
     config.get_text_config = lambda: config
     return SimpleNamespace(config=config, named_modules=lambda: (modules or {}).items())
@@ -80,7 +80,7 @@ def network(modules: dict[str, torch.nn.Module] | None = None, **settings: Any) 
         ({"attention_chunk_size": 8192, "layer_types": ["chunked_attention", "full_attention"]}, "8,192 tokens in 1 of 2 layers"),
     ],
 )
-def test_windows(settings: dict[str, Any], says: str) -> None:
+def test_attention_windows_are_described(settings: dict[str, Any], says: str) -> None:
     assert window(network(**settings)) == says
 
 
@@ -97,5 +97,5 @@ def test_windows(settings: dict[str, Any], says: str) -> None:
         ({}, "not stated in its configuration"),
     ],
 )
-def test_positions(settings: dict[str, Any], says: str) -> None:
+def test_kinds_of_positions_are_described(settings: dict[str, Any], says: str) -> None:
     assert positions(network(**settings)) == says

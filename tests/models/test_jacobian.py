@@ -1,6 +1,4 @@
-"""Influence between tokens against autograd: the gradient of every single number of a layer's output, one after the
-other.
-"""
+"""Influence between tokens, compared with autograd: one gradient per number of a layer's output."""
 
 from __future__ import annotations
 
@@ -33,11 +31,11 @@ from helpers.jacobians import VARIANTS, Jacobians, Wide, autograd, text, tiny, w
 
 POST_LN = ["bert", "roberta", "xlm-roberta", "electra", "distilbert", "camembert", "ernie", "albert", "mpnet", "bart", "marian"]
 PRE_LN = ["gpt2", "opt", "gpt_neox", "llama", "mistral", "qwen2", "m2m_100", "mbart"]
-# Layers to be differentiated by products, and how near autograd can be: some of these normalise in float32 whatever
-# their weights are.
+# Layers that are differentiated by products, with the tolerance of the comparison with autograd. Some of them normalise
+# in float32, even if their weights are float64.
 OTHER = {"gpt2": 1e-8, "deberta-v2": 1e-8, "mbart": 1e-8, "opt": 1e-6, "modernbert": 1e-6, "llama": 1e-5, "gemma2": 1e-5, "t5": 1e-6}
 TEXTS = {"one": (1, 1), "two": (2, 2), "several": (5, 5), "padded": (4, 6)}
-EVERY_LENGTH = ["bert", "mpnet", "gpt2", "gpt_neox", "llama", "mistral"]  # of each way to lay out a block, one is tried on all texts
+EVERY_LENGTH = ["bert", "mpnet", "gpt2", "gpt_neox", "llama", "mistral"]  # one architecture per layout of a block is tested on all texts
 
 
 @pytest.mark.parametrize(
@@ -47,7 +45,7 @@ EVERY_LENGTH = ["bert", "mpnet", "gpt2", "gpt_neox", "llama", "mistral"]  # of e
         *((name, "padded") for name in (*POST_LN, *PRE_LN, *VARIANTS) if name not in EVERY_LENGTH),
     ],
 )
-def test_the_closed_form_is_the_jacobian(name: str, shape: str) -> None:
+def test_the_closed_form_equals_the_jacobian(name: str, shape: str) -> None:
     model = tiny(name)
     inputs = text(model, *TEXTS[shape])
     with Wide():
@@ -57,7 +55,7 @@ def test_the_closed_form_is_the_jacobian(name: str, shape: str) -> None:
             assert (found.method["G"], found.errors["G"], found.notes) == ("exact", None, ())
             np.testing.assert_allclose(found.values["G"], Jacobians.norms(expected.layer, norm), rtol=1e-8, atol=1e-14)
     if shape == "padded":
-        assert not found.values["G"][:, 4:, :4].any(), "padding bears on nothing"
+        assert not found.values["G"][:, 4:, :4].any(), "padding has no influence"
         seen = found.values["G"][:, :4, :4] > 0
         assert (seen == (np.triu(np.ones((4, 4))) if model.sites[0].kind == "decoder" else np.ones((4, 4)))).all()
 
@@ -65,7 +63,7 @@ def test_the_closed_form_is_the_jacobian(name: str, shape: str) -> None:
 @pytest.mark.parametrize(
     ("name", "shape"), [("gpt2", "one"), ("gpt2", "two"), *((name, "several") for name in ("bert", "distilbert", *OTHER))]
 )
-def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_with_unit_vectors_equal_the_jacobian(name: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[flow.__module__], "read", lambda layer, heads: "no block is known")
     model = tiny(name)
     inputs = text(model, *TEXTS[shape])
@@ -79,7 +77,7 @@ def test_products_with_unit_vectors_are_the_jacobian(name: str, shape: str, monk
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "gpt_neox", "llama"])
-def test_a_chain_of_known_blocks_is_the_jacobian(name: str) -> None:
+def test_a_chain_of_known_blocks_equals_the_jacobian(name: str) -> None:
     model = tiny(name)
     inputs = text(model, 7, 7)
     with Wide():
@@ -90,7 +88,7 @@ def test_a_chain_of_known_blocks_is_the_jacobian(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2", "bart"])
-def test_dropout_is_the_same_for_everything(name: str) -> None:
+def test_the_seed_sets_dropout_for_all_kinds_and_the_model_is_left_unchanged(name: str) -> None:
     model = tiny(name)
     inputs = text(model, 5, 5)
     model.network.train()
@@ -110,15 +108,15 @@ def test_dropout_is_the_same_for_everything(name: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
     still = flow(model, inputs, ("A",)).values["A"]
     np.testing.assert_allclose(still.sum(1), 1, rtol=1e-6)
-    if name != "bart":  # which drops no attention
-        assert np.abs(found.values["A"].sum(1) - 1).max() > 0.01, "what dropout took is missing"
+    if name != "bart":  # BART does not apply dropout to attention
+        assert np.abs(found.values["A"].sum(1) - 1).max() > 0.01, "where dropout removes weights, the sum is not 1"
     sketched = flow(model, inputs, ("G*",), probes=8, seed=11, mode="train", method="sketch")
     wanted, errors = Jacobians.norms(expected.start, "frobenius"), sketched.errors["G*"]
     assert errors is not None
     assert np.abs((sketched.values["G*"] - wanted)[wanted > 0] / errors[wanted > 0]).mean() < 2.5
 
 
-def test_dropout_that_cannot_be_drawn_again() -> None:
+def test_dropout_that_cannot_be_repeated_is_refused() -> None:
     model = tiny("bert")
     draws = iter(range(1, 100))
     model.network.encoder.layer[1].register_forward_hook(lambda module, args, out: out * next(draws))
@@ -126,7 +124,7 @@ def test_dropout_that_cannot_be_drawn_again() -> None:
         flow(model, text(model, 4, 4), ("G",), mode="train")
 
 
-def test_padding_changes_nothing() -> None:
+def test_flow_does_not_depend_on_padding() -> None:
     model = tiny("gpt2")
     wide, bare = ({name: tensor[:, :width] for name, tensor in text(model, 4, 6).items()} for width in (6, 4))
     for norm in ("frobenius", "sum"):
@@ -136,7 +134,7 @@ def test_padding_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu_new", "silu", "tanh", "quick_gelu"])
-def test_any_activation_has_its_derivative(activation: str) -> None:
+def test_the_closed_form_equals_the_jacobian_with_any_activation(activation: str) -> None:
     config = build("bert").config
     config.hidden_act = activation
     torch.manual_seed(0)
@@ -150,14 +148,14 @@ def test_any_activation_has_its_derivative(activation: str) -> None:
     np.testing.assert_allclose(found.values["G"], Jacobians.norms(autograd(network, inputs).layer, "frobenius"), rtol=1e-8)
 
 
-def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flow_does_not_depend_on_the_sizes_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("bert", "gpt2", "llama", "deberta-v2"):
         model = tiny(name)
         inputs = text(model, 7, 7)
         for norm in ("frobenius", "spectral", "sum"):
             with monkeypatch.context() as small, Wide():
                 expected = flow(model, inputs, norm=norm, probes=4)
-                small.setattr(targets, "HELD", 9000)  # three targets
+                small.setattr(targets, "HELD", 9000)  # enough for three targets
                 small.setattr(products, "HELD", 7 * 16 * 10)
                 small.setattr(products, "CHUNK", 7 * 16 * 3)
                 found = flow(model, inputs, norm=norm, probes=4)
@@ -165,7 +163,7 @@ def test_the_size_of_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
                 np.testing.assert_allclose(found.values[kind], expected.values[kind], rtol=1e-10)
 
 
-def test_sketches_err_as_they_say() -> None:
+def test_reported_errors_of_sketches_equal_their_actual_errors() -> None:
     model = tiny("gpt2")
     inputs = text(model, 7, 7)
     exact = flow(model, inputs, method="exact").values
@@ -177,7 +175,7 @@ def test_sketches_err_as_they_say() -> None:
         seen = exact[kind] > 0
         assert not values[:, ~seen].any()
         assert not errors[:, ~seen].any()
-        np.testing.assert_allclose((values**2).mean(0)[seen], exact[kind][seen] ** 2, rtol=0.25)  # the square has no bias
+        np.testing.assert_allclose((values**2).mean(0)[seen], exact[kind][seen] ** 2, rtol=0.25)  # squared values are unbiased
         ratio = values.std(0, ddof=1)[seen] / errors.mean(0)[seen]
         assert 0.85 < np.median(ratio) < 1.2
         assert ((values - exact[kind])[:, seen] ** 2).mean() ** 0.5 < 0.2 * exact[kind].max()
@@ -185,14 +183,14 @@ def test_sketches_err_as_they_say() -> None:
     assert all(np.array_equal(again.values[kind], drawn[1].values[kind]) for kind in ("G", "G*"))
 
 
-def test_more_probes_than_features_are_not_drawn() -> None:
+def test_flow_is_exact_with_as_many_probes_as_features() -> None:
     model = tiny("deberta-v2")
     found = flow(model, text(model, 3, 3), probes=16)
     assert found.method == {"A": "exact", "G": "exact", "G*": "exact"}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_architecture_has_all_three(name: str) -> None:
+def test_every_architecture_has_attention_and_both_kinds_of_influence(name: str) -> None:
     model = wrap(build(name))
     inputs = text(model, 5, 5)
     with implementation(model.network, "eager"):
@@ -206,16 +204,16 @@ def test_every_architecture_has_all_three(name: str) -> None:
         assert np.isfinite(values).all()
         assert kind == "A" or (np.diagonal(values, axis1=1, axis2=2) > 0).all()
         if name in DECODERS:
-            assert not np.tril(values, -1).any(), "a later token bears on no earlier one"
+            assert not np.tril(values, -1).any(), "a later token has no influence on an earlier one"
     assert found.method["G"] == ("exact" if name in (*POST_LN, *PRE_LN) else "sketch")
-    assert any("computed backwards" in note for note in found.notes) == (name == "gpt_oss")  # its experts know no forward mode
-    # What a layer does to the embeddings is what the first layer does to its input.
+    assert any("computed backwards" in note for note in found.notes) == (name == "gpt_oss")  # its experts do not support forward mode
+    # G* of the first layer equals G of the first layer: its input is the embeddings.
     if found.method["G"] == "exact":
         first = flow(model, inputs, ("G*",), method="exact").values["G*"][0]
         np.testing.assert_allclose(first, found.values["G"][0], rtol=1e-3, atol=1e-5 * first.max())
 
 
-def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
+def test_a_block_that_differs_from_its_known_form_is_sketched() -> None:
     model = tiny("bert")
     inputs = text(model, 4, 4)
     hook = model.network.encoder.layer[1].attention.output.register_forward_hook(lambda module, args, out: out * 1.01)
@@ -238,7 +236,7 @@ def test_a_block_that_is_not_what_its_name_says_is_sketched() -> None:
     )
 
 
-def test_half_precision_is_differentiated_in_float32() -> None:
+def test_exact_flow_of_a_bfloat16_model_is_close_to_that_in_float64() -> None:
     for name, kind in (("bert", "G"), ("gpt2", "G"), ("gpt2", "G*")):
         model, inputs = tiny(name), text(tiny(name), 5, 5)
         model.network.bfloat16()
@@ -249,7 +247,7 @@ def test_half_precision_is_differentiated_in_float32() -> None:
         assert np.median(np.abs(found.values[kind][seen] / expected[seen] - 1)) < 0.1
 
 
-def test_backwards_is_the_same_as_forwards() -> None:
+def test_backward_products_equal_forward_products() -> None:
     model = tiny("gpt2")
     with implementation(model.network, "eager"):
         layers = record(model.network, model.sites, text(model, 5, 5))
@@ -259,7 +257,7 @@ def test_backwards_is_the_same_as_forwards() -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "mpnet", "bart", "gpt2", "gpt_neox", "llama", "mbart", "opt-post"])
-def test_known_blocks_carry_tangents_and_cotangents_as_autograd_does(name: str) -> None:
+def test_products_of_known_blocks_equal_those_of_autograd_in_both_directions(name: str) -> None:
     model = tiny(name)
     for shape in (TEXTS["one"], TEXTS["padded"]):
         inputs = text(model, *shape)
@@ -278,8 +276,8 @@ def test_known_blocks_carry_tangents_and_cotangents_as_autograd_does(name: str) 
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt_neox", "llama", "llama-heads", "mistral", "opt-post", "bert"])
-def test_what_comes_before_a_source_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that begin at some token, in chunks that begin at different ones; and rows that end before the text does."""
+def test_skipping_the_tokens_before_a_source_does_not_change_products(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows begin at different tokens, also within a chunk, and some rows end before the text does."""
     monkeypatch.setattr(linear, "FEWEST", 3)
     model = tiny(name)
     starts = [6, 6, 2, 0, 0, 0, 5, 1, 3, 3, 4]
@@ -301,9 +299,9 @@ def test_what_comes_before_a_source_is_left_out(name: str, monkeypatch: pytest.M
                         torch.testing.assert_close(shorter, expected[:, :5], rtol=1e-9, atol=1e-12)
 
 
-def test_when_matrices_are_worthwhile() -> None:
-    """A block of BERT's shape: 12d² multiplications a row by its parts, 5d² by O and P, which take 5d³. With a gate,
-    three heads to a key and 8/3 d features inside: 32/3 d², 11/3 d² and 11/3 d³.
+def test_matrices_are_worthwhile_above_a_number_of_rows_worked_by_hand() -> None:
+    """A block of BERT's shape takes 12d² multiplications per row through its parts, 5d² per row through O and P, and
+    5d³ for O and P. With a gate, three heads per key and 8/3 d features inside, it takes 32/3 d², 11/3 d² and 11/3 d³.
     """
     bert = BlockCosts(size=12, inner=12, shared=1, wide=48, maps=2)
     assert (bert.row(0, False), bert.row(0, True), bert.row(10, True)) == (12 * 144, 5 * 144, 5 * 144 + 40 * 12)
@@ -319,7 +317,7 @@ def test_when_matrices_are_worthwhile() -> None:
     assert costs_of(build("deberta-v2")) is None
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_unknown_settings_and_unusable_layers_are_refused() -> None:
     model = tiny("bert")
     inputs = text(model, 4, 4)
     for options, message in (
@@ -346,23 +344,23 @@ def sentence() -> tuple[Model, Encoded]:
     return model, next(text for text in texts if len(text.words) == 6)
 
 
-def test_the_embedded_model_in_float32(sentence: tuple[Model, Encoded]) -> None:
+def test_flow_of_the_embedded_model_in_float32_is_close_to_that_in_float64(sentence: tuple[Model, Encoded]) -> None:
     model, words = sentence
     found: Flow = flow(model, words, ("A", "G"))
     n = len(words)
     assert found.values["G"].shape == (12, n, n)
-    np.testing.assert_allclose(found.values["A"].sum(1), 1, rtol=1e-5)  # each target's attention is spent on its sources
+    np.testing.assert_allclose(found.values["A"].sum(1), 1, rtol=1e-5)  # the attention of each target sums to 1 over its sources
     wide = load(device="cpu")
     wide.network.double()
     np.testing.assert_allclose(found.values["G"], flow(wide, words, ("G",)).values["G"], rtol=1e-4)
     own = np.diagonal(found.values["G"], axis1=1, axis2=2)
-    assert (own > np.median(found.values["G"], axis=1)).all(), "the residual makes a token bear most on itself"
+    assert (own > np.median(found.values["G"], axis=1)).all(), "the residual connection raises a token's influence on itself"
 
 
 @pytest.mark.parametrize(("name", "norm"), [("bert", "frobenius"), ("bert", "spectral"), ("llama", "frobenius")])
-def test_some_pairs_have_the_numbers_of_all(name: str, norm: Any) -> None:
-    """G of some targets and G* of some sources alone, sketched or not: the numbers of the whole matrices, and 0
-    elsewhere; of a decoder up to the last token that is asked for.
+def test_flow_of_some_pairs_equals_that_of_all_pairs(name: str, norm: Any) -> None:
+    """G of some targets and G* of some sources, sketched or not, equal those of the whole matrices. All other entries
+    are 0. In a decoder, G* ends at the last requested token.
     """
     model = tiny(name)
     inputs = text(model, 7, 7)
@@ -379,21 +377,21 @@ def test_some_pairs_have_the_numbers_of_all(name: str, norm: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
-def test_g_beside_g_star_is_g_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The matrices of a block that both need are made once, and no number changes."""
+def test_g_computed_with_g_star_equals_g_computed_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matrices of a block that both need are computed once, and no number changes."""
     model = tiny(name)
     inputs = text(model, 6, 6)
     made: list[bool] = []
     after = targets.Targets.after
 
-    def noted(some: targets.Targets) -> Any:
+    def recorded(some: targets.Targets) -> Any:
         made.append(targets._HELD in some.block.__dict__)
         return after(some)
 
-    monkeypatch.setattr(targets.Targets, "after", noted)
+    monkeypatch.setattr(targets.Targets, "after", recorded)
     both = flow(model, inputs, ("G", "G*"), probes=8, seed=3)
-    assert made == [False, True] * len(both.values["G"])  # one made, one read
+    assert made == [False, True] * len(both.values["G"])  # computed once, then reused
     np.testing.assert_array_equal(both.values["G"], flow(model, inputs, ("G",), probes=8, seed=3).values["G"])
-    for known, tolerance in ((True, 0.0), (False, 1e-4)):  # without G by the same matrices, and by products with the layer
+    for known, tolerance in ((True, 0.0), (False, 1e-4)):  # G* alone: by the same matrices, and by products with the layer
         monkeypatch.setattr(linear, "worthwhile", lambda *args, known=known: known)
         np.testing.assert_allclose(both.values["G*"], flow(model, inputs, ("G*",), probes=8, seed=3).values["G*"], rtol=tolerance)

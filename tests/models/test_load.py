@@ -1,3 +1,5 @@
+"""Loading: the embedded models, folders, names on the hub, data types and devices."""
+
 from __future__ import annotations
 
 import hashlib
@@ -33,7 +35,7 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(MINI, tmp_path / "copy"))
 
 
-def test_the_embedded_models_are_byte_identical() -> None:
+def test_the_files_of_the_embedded_models_have_the_expected_checksums() -> None:
     for name, expected in SHA256.items():
         assert hashlib.sha256((MODELS / name).read_bytes()).hexdigest() == expected, name
     for name in EMBEDDED:
@@ -55,7 +57,7 @@ def test_the_embedded_decoder_has_eight_layers_of_eight_heads(mini_decoder: Mode
     assert mini_decoder.max_length == 512
 
 
-def test_a_folder_gives_the_same_model(mini: Model, copy: Path) -> None:
+def test_the_fingerprint_depends_on_the_content_of_a_folder_and_not_on_its_path(mini: Model, copy: Path) -> None:
     other = hs.load(copy)
     assert other.fingerprint == mini.fingerprint
     assert str(copy) not in hs.run(other, "sampler", limit=1, replicates=0, gallery=0).signature
@@ -63,34 +65,34 @@ def test_a_folder_gives_the_same_model(mini: Model, copy: Path) -> None:
     assert hs.load(copy).fingerprint != mini.fingerprint
 
 
-def test_a_hub_name_that_cannot_be_had_is_a_quick_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_an_unreachable_hub_name_is_refused_after_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    requested = []
 
     def unreachable(self: object, name: str, timeout: float) -> None:
-        asked.append(name)
+        requested.append(name)
         raise ConnectionError("no network here")
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
     with pytest.raises(ModelError, match=r"nor available from the hub \(ConnectionError\)"):
         hs.load("nobody/nothing-at-all")
-    assert asked == ["nobody/nothing-at-all"]
+    assert requested == ["nobody/nothing-at-all"]
 
 
-def test_bad_options_are_named() -> None:
+def test_an_unknown_dtype_and_a_missing_folder_are_refused() -> None:
     with pytest.raises(ModelError, match="dtype 'float8' is unknown"):
         hs.load(dtype="float8")
     with pytest.raises(ModelError, match="is not a folder"):
         hs.load("/nowhere")
 
 
-def test_half_precision_weights_are_measured_in_float32(mini: Model) -> None:
+def test_entropy_of_a_bfloat16_model_is_close_to_that_in_float32(mini: Model) -> None:
     half = hs.run(hs.load(dtype="bfloat16"), "sampler", ["entropy"], limit=5, replicates=0, gallery=0)
     full = hs.run(mini, "sampler", ["entropy"], limit=5, replicates=0, gallery=0)
     difference = [a - b for a, b in zip(half["entropy"].table["value"], full["entropy"].table["value"], strict=True)]
     assert 0 < max(map(abs, difference)) < 0.15
 
 
-def test_accelerate_chooses_the_device(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_auto_changes_no_result_and_is_refused_where_it_does_not_apply(mini: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     spread = hs.load("mini", device="auto")
     assert spread.fingerprint == mini.fingerprint
@@ -106,7 +108,7 @@ def test_accelerate_chooses_the_device(mini: Model, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
-def test_the_docs_carry_the_card_and_the_sources(name: str) -> None:
+def test_the_docs_contain_the_model_card_and_its_sources(name: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8")
     assert (MODELS / name / "README.md").read_text(encoding="utf-8").strip() in page
     for line in (MODELS / name / "sources.tsv").read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""Models loaded by several threads at once, as a server does."""
+"""Models loaded by several threads at the same time, as in a server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headscope.models.load import load_to_continue
 from headscope.models.model import Model
 
 
-def test_threads_that_load_at_once_get_whole_models() -> None:
+def test_threads_that_load_models_at_the_same_time_get_complete_models() -> None:
     names = ["mini", "mini-decoder"] * 2
     with ThreadPoolExecutor(len(names)) as pool:
         models: list[Model] = list(pool.map(load_to_continue, names))

@@ -1,4 +1,4 @@
-"""Norm maps and value zeroing against loops over pairs of tokens, on small models of many architectures."""
+"""Norm maps and value zeroing, compared with loops over pairs of tokens, on small models of many architectures."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from headscope.stats.rows import row_statistics
 from helpers.architectures import ALL, build
 from helpers.value_maps import plain_norms, plain_turns, text, tiny
 
-FAMILIES = ["bert", "gpt2", "llama", "t5"]  # of llama two heads share a value
+FAMILIES = ["bert", "gpt2", "llama", "t5"]  # in llama, two heads share a value
 
 
 def norm_maps(model: Model, inputs: dict[str, torch.Tensor]) -> dict[int, np.ndarray]:
-    """The norm maps of one text by site, and a check that rows that are worked out again are the same."""
+    """Return the norm maps of one text per site, and check that recomputed rows are the same."""
     found: dict[int, np.ndarray] = {}
 
     def keep(site: int, weights: torch.Tensor, visible: torch.Tensor | None, again: Callable[[], Any] | None) -> None:
@@ -40,22 +40,23 @@ def norm_maps(model: Model, inputs: dict[str, torch.Tensor]) -> dict[int, np.nda
     return found
 
 
-def test_norms_worked_by_hand() -> None:
-    # Two heads share values of two features. The first writes (a, b) as it is, the second 2a alone.
+def test_lengths_and_reweighted_rows_equal_values_worked_by_hand() -> None:
+    # Two heads share values (a, b) of two features. The first head writes (a, b), the second (2a, 0).
     value = torch.tensor([[[[3.0, 4.0], [0.0, 1.0], [1.0, 0.0]]]])
     triangle = torch.tensor([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 0.0], [0.0, 0.0]]])
     sizes = lengths(value, triangle)
     assert sizes.tolist() == [[[5, 1, 1], [6, 0, 2]]]
     weights = torch.tensor([0.5, 0.25, 0.25]).expand(1, 2, 1, 3)
-    # 2.5, .25 and .25 are 5/6, 1/12 and 1/12; 3, 0 and .5 are 6/7, 0 and 1/7.
+    # Weights times lengths: 2.5, .25 and .25, which are 5/6, 1/12 and 1/12 of their sum; 3, 0 and .5, which are 6/7, 0
+    # and 1/7.
     np.testing.assert_allclose(reweighted(weights, sizes)[0, :, 0], [[5 / 6, 1 / 12, 1 / 12], [6 / 7, 0, 1 / 7]], rtol=1e-6)
-    assert not reweighted(torch.zeros(1, 2, 1, 3), sizes).any(), "a row without weight stays empty"
+    assert not reweighted(torch.zeros(1, 2, 1, 3), sizes).any(), "a row without weight stays 0"
     sizes[0, 0, 1] = torch.inf
-    assert reweighted(weights, sizes)[0, 0].isnan().all(), "what is not finite is noticed in every column"
+    assert reweighted(weights, sizes)[0, 0].isnan().all(), "a length that is not finite makes every column NaN"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_norm_maps_are_those_of_loops(name: str) -> None:
+def test_norm_maps_equal_those_of_plain_loops(name: str) -> None:
     model = tiny(name)
     inputs = text(model)
     plain = plain_norms(model, name, inputs)[:, :-1].transpose(0, 1, 3, 2)  # layer, head, query, key
@@ -63,14 +64,14 @@ def test_norm_maps_are_those_of_loops(name: str) -> None:
     found = norm_maps(model, inputs)
     encoder = [number for number, site in enumerate(model.sites) if site.kind == model.sites[0].kind]
     assert len(found) == len(model.sites)
-    tolerance = 1e-5 if name in ("llama", "t5") else 1e-9  # these normalise or attend in float32 whatever their weights are
+    tolerance = 1e-5 if name in ("llama", "t5") else 1e-9  # these normalise or attend in float32 even if their weights are float64
     np.testing.assert_allclose(np.stack([found[number] for number in encoder]), expected, rtol=tolerance, atol=tolerance)
     for maps in found.values():
         np.testing.assert_allclose(maps.sum(-1), 1, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_value_zeroing_is_that_of_one_pass_per_token(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_zeroing_equals_that_of_one_pass_per_token(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny(name)
     inputs = text(model)
     maps = maps_of(model, "value-zeroing")
@@ -87,11 +88,11 @@ def test_value_zeroing_is_that_of_one_pass_per_token(name: str, monkeypatch: pyt
     for number, site in enumerate(maps.sites):
         np.testing.assert_allclose(found[number].sum(-1), 1, rtol=1e-6)
         if site.kind == "decoder":
-            assert not np.triu(found[number][0], 1).any(), "nothing comes from later tokens"
+            assert not np.triu(found[number][0], 1).any(), "later tokens have no influence"
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_architecture_is_verified_or_refused(name: str) -> None:
+def test_maps_of_every_architecture_are_verified_or_refused(name: str) -> None:
     network = build(name)
     model = Model("tiny", network, None, *find_sites(network))  # type: ignore[arg-type]
     for map_name in MAPS[1:]:
@@ -103,15 +104,15 @@ def test_every_architecture_is_verified_or_refused(name: str) -> None:
     assert type(maps_of(model)) is AttentionMaps
 
 
-def test_a_projection_that_gives_something_else_is_refused() -> None:
+def test_norm_maps_with_an_unexpected_output_projection_are_refused() -> None:
     model = tiny("bert")
     model.network.encoder.layer[1].attention.output.dense.register_forward_pre_hook(lambda module, args: (args[0] * 1.0001,))
     with pytest.raises(ModelError, match=r"BertModel has no norm maps .* no linear map reads the outputs of the heads of encoder/2"):
         maps_of(model, "norm")
-    maps_of(model, "value-zeroing")  # which runs the layer as it is
+    maps_of(model, "value-zeroing")  # value zeroing runs the layer itself, so it is possible
 
 
-def test_a_layer_that_changes_is_refused() -> None:
+def test_value_zeroing_of_a_layer_with_changing_outputs_is_refused() -> None:
     model = tiny("bert")
     factors = iter(range(1, 1000))
     model.network.encoder.layer[1].output.dense.register_forward_hook(lambda module, args, out: out * next(factors))
@@ -119,7 +120,7 @@ def test_a_layer_that_changes_is_refused() -> None:
         maps_of(model, "value-zeroing")
 
 
-def test_half_precision_has_norms_and_no_value_zeroing() -> None:
+def test_a_bfloat16_model_has_norm_maps_and_its_value_zeroing_is_refused() -> None:
     model = tiny("bert")
     expected = norm_maps(model, text(model))
     model.network.bfloat16()
@@ -129,7 +130,7 @@ def test_half_precision_has_norms_and_no_value_zeroing() -> None:
         maps_of(model, "value-zeroing")
 
 
-def test_statistics_of_multiplied_weights_are_those_of_maps() -> None:
+def test_fused_statistics_of_reweighted_maps_equal_those_of_the_maps() -> None:
     torch.manual_seed(0)
     query, key, factors = torch.randn(2, 4, 5, 8), torch.randn(2, 2, 5, 8), torch.rand(2, 4, 5) * 9
     factors[0, 1, 2] = 0

@@ -1,4 +1,4 @@
-"""Means of what heads give: over words alone, whatever the batches."""
+"""Mean outputs of heads, over words only and independent of batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from helpers.predicting import encoded, loaded
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "marian"])
-def test_means_over_words(tmp_path: Path, name: str) -> None:
+def test_mean_outputs_are_means_over_words_only(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name)
     texts = encoded(model)
     given: dict[int, list[torch.Tensor]] = {}
@@ -38,6 +38,6 @@ def test_means_over_words(tmp_path: Path, name: str) -> None:
         model.network(**model.inputs(texts), use_cache=False)
 
 
-def test_no_texts_no_means() -> None:
+def test_mean_outputs_of_no_texts_are_refused() -> None:
     with pytest.raises(ModelError, match="no words to average over"):
         mean_contexts(hs.load("mini", device="cpu"), [])

@@ -1,4 +1,4 @@
-"""The memory of a backward pass: what is planned against what torch keeps, and batches within the bound."""
+"""The memory of a backward pass: the plan is compared with what torch saves, and batches stay within the bound."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from helpers.predicting import encoded, loaded
 KINDS = ("bert", "bert classes", "gpt2", "llama", "t5")
 
 
-def longer(model: Model, texts: int, tokens: int) -> dict[str, torch.Tensor]:
-    """Inputs of so many texts of so many tokens, longer than what the plan is made of."""
+def longer_inputs(model: Model, texts: int, tokens: int) -> dict[str, torch.Tensor]:
+    """Inputs of `texts` texts of `tokens` tokens, longer than those from which the plan is made."""
     ids = torch.randint(
         3, model.answers if model.objective != "classes" else 12, (texts, tokens), generator=torch.Generator().manual_seed(0)
     )
@@ -31,16 +31,20 @@ def longer(model: Model, texts: int, tokens: int) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_plan_is_what_torch_keeps(kind: str, tmp_path: Path) -> None:
-    """Counted on longer texts and more of them, without predictions, which the forward pass does not hold."""
+def test_the_planned_memory_equals_what_torch_saves(kind: str, tmp_path: Path) -> None:
+    """Measured on more and longer texts than the plan is made from, without predictions, which the forward pass does
+    not save.
+    """
     model = loaded(tmp_path, kind)
     plan = replace(model.backward_memory, prediction=0)
     texts = 1 if model.objective == "classes" else 3
-    assert_allclose(plan.planned(texts, 40), saved_bytes(model, longer(model, texts, 40)), rtol=0.03)
+    assert_allclose(plan.planned(texts, 40), saved_bytes(model, longer_inputs(model, texts, 40)), rtol=0.03)
 
 
-def test_a_plan_by_hand(tmp_path: Path) -> None:
-    """The maps of a layer are kept once, after the softmax; three times 4 bytes for every word of each prediction."""
+def test_the_planned_memory_equals_values_worked_by_hand(tmp_path: Path) -> None:
+    """The maps of a layer are saved once, after the softmax. A prediction takes three times 4 bytes per word of the
+    vocabulary.
+    """
     model = loaded(tmp_path, "llama")
     assert model.backward_memory.pair == pytest.approx(4 * 3 * 4, rel=1e-6)  # bytes × layers × heads
     assert model.backward_memory.prediction == SCORES * 4 * model.answers == 12 * len(model.tokenizer.hf)
@@ -62,8 +66,8 @@ def test_batches_stay_within_the_bound(tmp_path: Path) -> None:
     assert [len(batch) for batch in replace(plan, most=0).batches(texts)] == [1] * len(texts)
 
 
-def test_a_large_decoder_is_cut_into_parts() -> None:
-    """SmolLM2-135M as it was counted: 16 texts of 128 tokens would hold 3.3 GB; no batch may hold more than 384 MiB."""
+def test_batches_of_a_large_decoder_are_split_to_stay_within_the_bound() -> None:
+    """16 texts of 128 tokens would take 3.3 GB in SmolLM2-135M, as measured. A batch may take at most 384 MiB."""
     plan = BackwardMemory(token=901_620, pair=1_080, prediction=SCORES * 4 * 49_152, most=memory.MOST)
     assert plan.planned(16, 128) == pytest.approx(3.34e9, rel=0.01)
     assert max(texts for texts in range(1, 17) if plan.planned(texts, 128) <= memory.MOST) == 1
@@ -71,16 +75,16 @@ def test_a_large_decoder_is_cut_into_parts() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_parts_of_a_batch_change_no_number(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_splitting_a_batch(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = loaded(tmp_path, kind)
     sizes: list[int] = []
     differentiate = Model.differentiate
 
-    def note(self: Model, texts: Sequence[Encoded], *rest: Any) -> None:
+    def recorded(self: Model, texts: Sequence[Encoded], *rest: Any) -> None:
         sizes.append(len(texts))
         differentiate(self, texts, *rest)
 
-    monkeypatch.setattr(Model, "differentiate", note)
+    monkeypatch.setattr(Model, "differentiate", recorded)
     whole = hs.run(model, "sampler", ["saliency"], limit=6, gallery=0, allow_unknown=True)["saliency"].table
     assert max(sizes) > 1
     sizes.clear()
@@ -91,8 +95,8 @@ def test_parts_of_a_batch_change_no_number(kind: str, tmp_path: Path, monkeypatc
         assert_allclose(whole[column], parts[column], rtol=1e-4)
 
 
-def test_activations_of_a_layer_by_hand(tmp_path: Path) -> None:
-    """24 numbers wide; the widest weight is 24 × 24, the feed-forward part 20: 4 bytes × tokens × (6 × 24 + 3 × 24)."""
+def test_the_estimated_memory_of_a_layer_equals_values_worked_by_hand(tmp_path: Path) -> None:
+    """4 bytes × tokens × (6 × 24 + 3 × 24): the width is 24, the widest weight 24 × 24, the feed-forward width 20."""
     model = loaded(tmp_path, "llama")
     need = estimate(model, batch=2, length=10)
     assert need.activations == 4 * 20 * (6 * 24 + 3 * 24)

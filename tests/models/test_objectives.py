@@ -1,4 +1,4 @@
-"""What a checkpoint predicts, and the checkpoints that are refused because they cannot."""
+"""The objectives of checkpoints, and checkpoints that are refused because they cannot predict."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def saved(folder: Path, kind: Any, config: Any, tokenizer: str = "wordpiece", **
         (ElectraForSequenceClassification, ElectraConfig, ELECTRA, "classes"),
     ],
 )
-def test_objectives(tmp_path: Path, kind: Any, config: Any, sizes: Any, objective: str) -> None:
+def test_the_objective_is_set_only_with_the_prediction_head(tmp_path: Path, kind: Any, config: Any, sizes: Any, objective: str) -> None:
     folder = saved(tmp_path, kind, config, **sizes)
     assert hs.load(folder, device="cpu", head=True).objective == objective
     assert hs.load(folder, device="cpu").objective is None
 
 
-def test_a_discriminator_is_told_from_a_generator(tmp_path: Path) -> None:
+def test_an_electra_discriminator_is_refused_as_a_language_model(tmp_path: Path) -> None:
     folder = saved(tmp_path, ElectraForPreTraining, ElectraConfig, **ELECTRA)
     says = r"was saved as ElectraForPreTraining, without the \d+ weights that predict words \(first: .*use its generator"
     with pytest.raises(ModelError, match=says):
@@ -60,7 +60,7 @@ def test_a_discriminator_is_told_from_a_generator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["classifier.weight", "bert.pooler.dense.weight"])
-def test_a_classifier_without_all_of_its_head_is_refused(tmp_path: Path, lost: str) -> None:
+def test_a_classifier_with_a_missing_weight_of_its_head_is_refused(tmp_path: Path, lost: str) -> None:
     folder = saved(tmp_path, BertForSequenceClassification, BertConfig, **SIZES)
     weights = load_file(folder / "model.safetensors")
     del weights[lost]
@@ -97,12 +97,14 @@ def test_a_classifier_without_all_of_its_head_is_refused(tmp_path: Path, lost: s
         ),
     ],
 )
-def test_classifiers_of_another_kind_are_refused(tmp_path: Path, kind: Any, config: Any, tokenizer: str, sizes: Any, says: str) -> None:
+def test_unsupported_kinds_of_classifiers_are_refused(
+    tmp_path: Path, kind: Any, config: Any, tokenizer: str, sizes: Any, says: str
+) -> None:
     with pytest.raises(ModelError, match=says):
         hs.load(saved(tmp_path, kind, config, tokenizer, **sizes), device="cpu", head=True)
 
 
-def test_the_names_of_classes(tmp_path: Path) -> None:
+def test_classes_have_the_names_in_the_configuration(tmp_path: Path) -> None:
     named: dict[str, Any] = {"id2label": {0: "no", 1: "yes"}, "label2id": {"no": 0, "yes": 1}}
     model = hs.load(saved(tmp_path / "a", BertForSequenceClassification, BertConfig, **SIZES, **named), device="cpu", head=True)
     assert model.classes == {"no": 0, "yes": 1}
@@ -111,7 +113,7 @@ def test_the_names_of_classes(tmp_path: Path) -> None:
     assert hs.load(tmp_path / "b", device="cpu").classes == {}
 
 
-def test_another_head_is_another_classifier(tmp_path: Path) -> None:
+def test_the_classification_head_counts_in_the_fingerprint_only_if_it_is_loaded(tmp_path: Path) -> None:
     folder = saved(tmp_path, BertForSequenceClassification, BertConfig, **SIZES)
     model = hs.load(folder, device="cpu", head=True)
     assert model.fingerprint == hs.load(folder, device="cpu", head=True).fingerprint

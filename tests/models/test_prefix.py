@@ -1,4 +1,4 @@
-"""Switching off heads with layers kept: the numbers of one full pass a head, on every architecture."""
+"""Switching off heads without repeating the layers below: the results equal those of one full pass per head."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from headscope.models.prefix import ablated
 from headscope.models.restart import why_not
 from helpers.predicting import TINY, encoded, loaded
 
-# Modules of layers, by their classes: how often each is run tells what was kept.
+# The classes of layers. How often each layer is run shows which outputs are reused.
 LAYERS = ("BertLayer", "T5Block", "BartEncoderLayer", "BartDecoderLayer")
 
 
 def naive(model: Model, texts: list[Any], gates: Any, replace: Any = None) -> torch.Tensor:
-    """Logits of one full pass, from all positions."""
+    """The logits of one full pass that computes all positions."""
     assert model.whole is not None
-    asked = ask(model, texts)
+    targets = ask(model, texts)
     with torch.no_grad(), gated(model, gates, replace):
-        logits: torch.Tensor = model.whole(**asking_inputs(model, texts, asked), use_cache=False).logits
-    return logits if model.objective == "classes" else logits[torch.from_numpy(asked.texts), torch.from_numpy(asked.places)]
+        logits: torch.Tensor = model.whole(**asking_inputs(model, texts, targets), use_cache=False).logits
+    return logits if model.objective == "classes" else logits[torch.from_numpy(targets.texts), torch.from_numpy(targets.places)]
 
 
 def cuts_of(model: Model, texts: int = 5) -> list[dict[int, torch.Tensor]]:
-    """Nothing, every other head alone, whole sites, a pair across the model, and gates of each text's own."""
+    """Gates that close nothing, every other head alone, whole sites, or heads of the first and the last site, and gates
+    that differ between texts.
+    """
     heads = [gates_without(model, [head]) for head in model.layout.ids()[::2]]
     sites = [{number: torch.zeros(site.heads)} for number, site in enumerate(model.sites)]
     last = len(model.sites) - 1
@@ -41,10 +43,10 @@ def cuts_of(model: Model, texts: int = 5) -> list[dict[int, torch.Tensor]]:
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_the_numbers_are_those_of_full_passes(tmp_path: Path, name: str) -> None:
+def test_logits_equal_those_of_full_passes(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name, double=True)
     assert why_not(model) is None
-    rough = 1e-5 if name == "t5" else 1e-11  # T5's normalisation works in float32
+    tolerance = 1e-5 if name == "t5" else 1e-11  # T5 normalises in float32
     small = (1,) if name == "bert" else ()  # one set of gates at a time
     for count, sizes in ((5, (*small, 400)), (1, (100,))):
         texts, cuts = encoded(model)[:count], cuts_of(model, count)
@@ -57,12 +59,12 @@ def test_the_numbers_are_those_of_full_passes(tmp_path: Path, name: str) -> None
             found = dict(ablated(model, texts, cuts, batch_tokens=tokens))
             assert sorted(found) == list(range(len(cuts)))
             for number, logits in enumerate(expected):
-                torch.testing.assert_close(found[number], logits, rtol=rough, atol=rough)
+                torch.testing.assert_close(found[number], logits, rtol=tolerance, atol=tolerance)
         full = dict(ablated(model, texts, cuts[:2], reuse=False))
-        torch.testing.assert_close(full[1], expected[1], rtol=rough, atol=rough)
+        torch.testing.assert_close(full[1], expected[1], rtol=tolerance, atol=tolerance)
 
 
-def test_gates_that_replace(tmp_path: Path) -> None:
+def test_logits_with_heads_replaced_by_means_equal_those_of_full_passes(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bart")
     texts = encoded(model)
     means = mean_contexts(model, [texts])
@@ -85,13 +87,13 @@ def test_layers_below_are_not_run_again(tmp_path: Path, name: str) -> None:
 
             attention.register_forward_hook(count, with_kwargs=True)
     list(ablated(model, texts, [gates_without(model, [head]) for head in model.layout.ids()], batch_tokens=10**6))
-    if name == "bert":  # once as it is, and once a head of the layer or of those below
+    if name == "bert":  # one unchanged run, and one run per head of this layer and the layers below
         assert list(rows.values()) == [5, 9, 13]
-    else:  # encoder layers of 4 heads, then decoder layers of 3 heads of their own and 3 that look at the encoder
+    else:  # encoder layers of 4 heads, then decoder layers of 3 self-attention and 3 cross-attention heads
         assert list(rows.values()) == [5, 9, 13, 19, 25]
 
 
-def test_the_model_is_as_before_also_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_left_unchanged_even_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = loaded(tmp_path, "bert")
     texts = encoded(model)
     before = naive(model, texts, {})
@@ -114,7 +116,7 @@ def test_the_model_is_as_before_also_after_an_error(tmp_path: Path, monkeypatch:
     assert not any("forward" in vars(module) for module in model.network.modules())
 
 
-def test_a_model_without_a_list_of_layers_takes_full_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_a_list_of_layers_is_run_in_full_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = loaded(tmp_path, "bert")
     texts, cuts = encoded(model), cuts_of(model)[:3]
     monkeypatch.setattr(restart, "layer_of", lambda network, path: None)

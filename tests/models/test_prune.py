@@ -1,6 +1,4 @@
-"""Heads cut out for good: the numbers of gates of 0, from memory, from the disk, and by code that knows transformers
-alone.
-"""
+"""Pruned heads: outputs equal those with gates of 0, in memory, from disk, and in code that uses only transformers."""
 
 from __future__ import annotations
 
@@ -23,20 +21,18 @@ from headscope.models.sites import find_sites
 from helpers.architectures import build, inputs
 from helpers.predicting import TINY, encoded, loaded
 
-CUTTABLE = [name for name in TINY if name not in ("albert", "mpnet", "deberta")]
+PRUNABLE = [name for name in TINY if name not in ("albert", "mpnet", "deberta")]
 
 
 def chosen(model: Model) -> list[HeadId]:
-    """Some heads of every layer but the last of its kind: another number of each, and all of the second of the first
-    kind.
-    """
+    """Some heads of every site but the last, in different numbers, and all of the second layer of the first kind."""
     first = model.sites[0].kind
     heads = []
     for number, site in enumerate(model.sites[:-1]):
         group = site.heads // site.kv_heads
         whole = site.kind == first and site.layer == 1
-        gone = range(site.heads) if whole else range(site.heads - group * (1 + number % 2), site.heads) if group > 1 else [number % 3, 1]
-        heads += [HeadId(site.kind, site.layer, head) for head in {*gone} if whole or len({*gone}) < site.heads]
+        dropped = range(site.heads) if whole else range(site.heads - group * (1 + number % 2), site.heads) if group > 1 else [number % 3, 1]
+        heads += [HeadId(site.kind, site.layer, head) for head in {*dropped} if whole or len({*dropped}) < site.heads]
     return heads
 
 
@@ -54,8 +50,8 @@ def parameters(network: Any) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-@pytest.mark.parametrize("name", CUTTABLE)
-def test_equal_to_gates_in_memory_from_disk_and_by_plain_code(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", PRUNABLE)
+def test_a_pruned_model_equals_closed_gates_in_memory_from_disk_and_in_plain_code(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name)
     heads = chosen(model)
     with gated(model, gates_without(model, heads)):
@@ -79,27 +75,27 @@ def test_equal_to_gates_in_memory_from_disk_and_by_plain_code(tmp_path: Path, na
     with torch.no_grad():
         batch = model.inputs(encoded(model))
         bare = hs.load(folder, device="cpu")
-        one, other = (of.network.encoder if name == "t5" else of.network for of in (bare, again))  # T5's body has its head
+        one, other = (of.network.encoder if name == "t5" else of.network for of in (bare, again))  # T5's base model includes its head
         batch = {key: given for key, given in batch.items() if name != "t5" or not key.startswith("decoder")}
         torch.testing.assert_close(one(**batch)[0], other(**batch)[0], rtol=1e-5, atol=1e-5)
 
 
 def saved_copy(model: Model, path: Path, keep_shape: bool) -> Path:
-    """Written twice: into a new folder, and over what is there."""
+    """Save the model twice, into a new folder and over the saved files, and return the folder."""
     save(model, path, keep_shape)
     return save(model, path, keep_shape)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "bart"])
-def test_the_loader_in_the_readme_gives_the_same_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The code block as it is written, which knows transformers and nothing of headscope."""
+def test_the_loader_in_the_readme_has_the_same_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The code block is run unchanged. It uses transformers, and not headscope."""
     model = loaded(tmp_path, name)
     heads = chosen(model)
     smaller = prune(model, heads)
     folder = saved_copy(smaller, tmp_path / "smaller", keep_shape=False)
     text = (folder / "README.md").read_text()
-    gone = [head.head + 1 for head in sorted(heads) if (head.kind, head.layer) == (model.sites[0].kind, 0)]
-    assert f"| {model.sites[0].name} | 4 | {', '.join(map(str, gone))} |" in text
+    dropped = [head.head + 1 for head in sorted(heads) if (head.kind, head.layer) == (model.sites[0].kind, 0)]
+    assert f"| {model.sites[0].name} | 4 | {', '.join(map(str, dropped))} |" in text
     code = text.split("```python\n")[1].split("```")[0]
     assert "headscope" not in code
     monkeypatch.chdir(folder)
@@ -112,8 +108,8 @@ def test_the_loader_in_the_readme_gives_the_same_outputs(tmp_path: Path, monkeyp
         getattr(transformers, TINY[name][1]).from_pretrained(folder)
 
 
-@pytest.mark.parametrize("name", CUTTABLE)
-def test_a_folder_that_keeps_its_shape_loads_anywhere_with_the_same_outputs(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", PRUNABLE)
+def test_a_folder_that_keeps_its_shape_has_the_same_outputs_in_transformers(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name)
     heads = chosen(model)
     with gated(model, gates_without(model, heads)):
@@ -121,8 +117,8 @@ def test_a_folder_that_keeps_its_shape_loads_anywhere_with_the_same_outputs(tmp_
     folder = saved_copy(prune(model, heads), tmp_path / "zeroed", keep_shape=True)
     assert not (folder / FILE).exists()
     assert "AutoModel.from_pretrained" in (folder / "README.md").read_text()
-    network, told = getattr(transformers, TINY[name][1]).from_pretrained(folder, output_loading_info=True)
-    assert not any(told.values()), told
+    network, info = getattr(transformers, TINY[name][1]).from_pretrained(folder, output_loading_info=True)
+    assert not any(info.values()), info
     plain = Model(name, network.eval().base_model, model.tokenizer, model.sites, model.capture, network, model.objective)
     close: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5 * max(1, float(expected.abs().max()))}
     torch.testing.assert_close(logits(plain), expected, **close)
@@ -141,7 +137,7 @@ def test_a_readme_of_another_author_is_kept(tmp_path: Path) -> None:
 
 
 def by_plain_code(folder: Path, name: str, model: Model) -> torch.Tensor:
-    """The logits of a folder by what `pruned_heads.json` says, without headscope."""
+    """The logits of a saved folder, rebuilt from `pruned_heads.json` without headscope's loader."""
     said = json.loads((folder / "pruned_heads.json").read_text())
     weights = load_file(folder / "model.safetensors")
     for tensor, cut in said["tensors"].items():
@@ -159,7 +155,7 @@ def by_plain_code(folder: Path, name: str, model: Model) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt_neox", "modernbert", "qwen3", "mistral", "opt", "electra", "m2m_100", "mt5"])
-def test_further_architectures(name: str) -> None:
+def test_pruning_equals_closed_gates_on_further_architectures(name: str) -> None:
     network = build(name)
     model = Model(name, network, cast("Any", None), *find_sites(network))
     heads = [head for head in chosen(model) if name not in ("qwen3", "mistral") or head.head >= 2]
@@ -173,7 +169,7 @@ def test_further_architectures(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["t5", "marian", "llama", "gpt2"])
-def test_generation_with_a_cache(tmp_path: Path, name: str) -> None:
+def test_text_generated_with_a_cache_equals_that_with_closed_gates(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name, double=name != "t5")
     heads = chosen(model)
     smaller = prune(model, heads)
@@ -184,7 +180,7 @@ def test_generation_with_a_cache(tmp_path: Path, name: str) -> None:
     torch.testing.assert_close(cast("Any", smaller.whole).generate(**batch, **options), expected, rtol=0, atol=0)
 
 
-def test_maps_of_what_is_left(tmp_path: Path) -> None:
+def test_maps_of_the_remaining_heads_equal_those_with_closed_gates(tmp_path: Path) -> None:
     model = loaded(tmp_path, "bert")
     heads = [HeadId.parse(name) for name in ("1-2", "2-1", "2-2", "2-3", "2-4")]
     smaller = prune(model, heads)
@@ -201,10 +197,10 @@ def test_maps_of_what_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "t5"])
-def test_cut_twice(tmp_path: Path, name: str) -> None:
+def test_pruning_twice_equals_pruning_all_heads_at_once(tmp_path: Path, name: str) -> None:
     model = loaded(tmp_path, name)
     once = prune(model, [HeadId.parse("1-2"), HeadId.parse("3-4")])
-    twice = prune(once, [HeadId.parse("1-2"), HeadId.parse("2-1")])  # the third of the whole model's first layer
+    twice = prune(once, [HeadId.parse("1-2"), HeadId.parse("2-1")])  # its 1-2 is the third head of the whole model's first layer
     at_once = prune(model, [HeadId.parse(head) for head in ("1-2", "1-3", "3-4", "2-1")])
     assert twice.pruning == at_once.pruning
     assert twice.pruning is not None
@@ -214,7 +210,7 @@ def test_cut_twice(tmp_path: Path, name: str) -> None:
     torch.testing.assert_close(logits(again), logits(at_once), rtol=0, atol=0)
 
 
-def test_heads_that_share_go_together(tmp_path: Path) -> None:
+def test_heads_that_share_weights_are_pruned_only_together(tmp_path: Path) -> None:
     model = loaded(tmp_path, "llama")
     with pytest.raises(ModelError, match="decoder/1 has 2 heads to one key and value, which are cut out together"):
         prune(model, [HeadId("decoder", 0, 1)])
@@ -238,14 +234,14 @@ def test_heads_that_share_go_together(tmp_path: Path) -> None:
         ("phi3", "the projections of decoder/1 in Phi3Model are not known by name"),
     ],
 )
-def test_what_cannot_be_cut_is_refused(name: str, message: str) -> None:
+def test_architectures_that_cannot_be_pruned_are_refused(name: str, message: str) -> None:
     network = build(name)
     model = Model(name, network, cast("Any", None), *find_sites(network))
     with pytest.raises(ModelError, match=message):
         prune(model, [HeadId(model.sites[0].kind, 0, head) for head in (0, 1)])
 
 
-def test_a_layout_that_only_looks_known_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pruning_is_refused_if_its_outputs_differ_from_those_with_closed_gates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from headscope.models import projections
 
     monkeypatch.setattr(projections.Pieces, "places", lambda self: torch.arange(len(self.kept) * self.width))
@@ -267,7 +263,7 @@ def test_a_layout_that_only_looks_known_is_refused(tmp_path: Path, monkeypatch: 
         ('{"version": 1, "layers": {"encoder/1": {"heads": 4, "kept": [5]}}, "tensors": {}}', "describes 4 heads in encoder/1"),
     ],
 )
-def test_a_broken_description_is_refused(tmp_path: Path, said: str, message: str) -> None:
+def test_an_invalid_file_of_pruned_heads_is_refused(tmp_path: Path, said: str, message: str) -> None:
     folder = save(loaded(tmp_path, "bert"), tmp_path / "model")
     assert not (folder / FILE).exists()
     (folder / FILE).write_text(said)

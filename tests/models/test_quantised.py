@@ -1,4 +1,4 @@
-"""Quantised models: int8 weights by torchao on a CPU, and clear refusals of what needs plain weights or CUDA."""
+"""Quantised models: int8 weights by torchao on a CPU, and refusals of what needs plain weights or CUDA."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ def int8(folder: Path) -> Path:
     return folder.parent / "int8"
 
 
-def test_int8_maps_are_those_of_transformers(folder: Path, int8: Path) -> None:
+def test_int8_maps_equal_those_of_transformers(folder: Path, int8: Path) -> None:
     eager = AutoModelForMaskedLM.from_pretrained(int8, attn_implementation="eager")
     named, given = hs.load(int8), hs.load(eager)
     assert np.array_equal(maps_of(named), eager_maps(eager))
     assert np.array_equal(maps_of(given), maps_of(named))
     assert given.fingerprint == named.fingerprint != hs.load(folder).fingerprint
     difference = np.abs(maps_of(named) - maps_of(hs.load(folder))).max()
-    assert 0 < difference < 0.01  # what 8 bits cost
+    assert 0 < difference < 0.01  # the error of 8-bit quantisation
     changed = AutoModelForMaskedLM.from_pretrained(int8)
     changed.bert.encoder.layer[0].attention.self.query.weight.qdata[0, 0] += 1
     assert hs.load(changed).fingerprint != named.fingerprint
 
 
-def test_the_quantisation_is_in_the_signature(int8: Path) -> None:
+def test_the_signature_names_the_quantisation(int8: Path) -> None:
     run = hs.run(int8, "sampler", ["entropy", "positions"], gallery=2, allow_unknown=True, **FEW)
     assert "|quantisation:torchao-Int8WeightOnly|" in run.signature
     assert hs.view(hs.load(int8), "the cat plays").grids()
 
 
-def test_what_needs_gradients_or_plain_weights_is_refused(int8: Path, tmp_path: Path) -> None:
+def test_functions_that_need_gradients_or_plain_weights_are_refused(int8: Path, tmp_path: Path) -> None:
     refusals: list[tuple[Any, dict[str, Any]]] = [
         (hs.flow, {"measures": ["G"]}),
         (hs.flow, {"measures": ["norms"]}),
@@ -77,7 +77,7 @@ def test_what_needs_gradients_or_plain_weights_is_refused(int8: Path, tmp_path: 
         hs.load(int8, random=0)
 
 
-def test_what_cannot_be_read_here_is_one_clear_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quantisation_that_cannot_be_read_is_refused_with_a_remedy(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Path(shutil.copytree(folder, tmp_path / "broken"))
     config = json.loads((folder / "config.json").read_text())
 

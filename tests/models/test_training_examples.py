@@ -1,4 +1,4 @@
-"""What is learnt from: labels of texts and words, and what is held out."""
+"""Training examples: labels of texts and words, and held-out texts."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from headscope.models.finetuning.examples import UNLABELLED, examples, held_out,
 from helpers.families import document, tokenizer
 
 
-def test_phrases_are_found_wherever_they_stand_the_longest_first() -> None:
+def test_keyphrases_are_found_at_every_place_and_the_longest_first() -> None:
     text = Document(
         "d", document("d", "Big data is big news for data .").sentences, keyphrases=("big data", "data", "Big  NEWS", "for all")
     )
     assert phrase_tags(text) == ["B", "I", "O", "B", "I", "O", "B", "O"]
 
 
-def test_phrases_end_where_signs_begin() -> None:
-    """Of `C++` the signs are part; a comma inside parts two words, and `database` is not `data`."""
+def test_keyphrases_are_found_between_signs_and_do_not_contain_a_comma() -> None:
+    """The signs of `C++` are part of it, a comma between two words prevents a match, and `database` does not match
+    `data`.
+    """
     written = "We like (data mining), “big data” and C++. Data, mining: database"
     text = Document("d", document("d", written).sentences, keyphrases=("data mining", "big data", "c++", "", "data"))
     assert phrase_tags(text) == ["O", "O", "B", "I", "B", "I", "O", "B", "B", "O", "O"]
 
 
-def plainly(forms: list[str], phrases: list[str]) -> list[str]:
-    """Every phrase at every place, the longest first: the first word may have signs before it and the last one after
-    it.
+def plain_tags(forms: list[str], phrases: list[str]) -> list[str]:
+    """Match every phrase at every place, the longest first. Signs may stand before its first word and after its last
+    word.
     """
     tags = ["O"] * len(forms)
     split = {tuple(phrase.casefold().split()) for phrase in phrases} - {()}
@@ -45,7 +47,7 @@ def plainly(forms: list[str], phrases: list[str]) -> list[str]:
     return tags
 
 
-def test_phrases_are_found_as_by_looking_everywhere() -> None:
+def test_keyphrase_tags_equal_those_of_a_plain_search() -> None:
     rng = np.random.default_rng(0)
     pieces = ["a", "b", "c++", "(a", "b)", "a.", "B,", "+", "ab", "(", "c"]
     hits = 0
@@ -53,18 +55,18 @@ def test_phrases_are_found_as_by_looking_everywhere() -> None:
         forms = [str(form) for form in rng.choice(pieces, int(rng.integers(0, 9)))]
         phrases = [" ".join(str(word) for word in rng.choice(pieces, int(rng.integers(1, 4)))) for _ in range(4)]
         text = Document("d", (Sentence(tuple(map(Word, forms))),), keyphrases=tuple(phrases))
-        assert phrase_tags(text) == plainly(forms, phrases)
+        assert phrase_tags(text) == plain_tags(forms, phrases)
         hits += "B" in phrase_tags(text)
     assert hits > 100
 
 
-def test_what_tags_say_is_told_by_their_names() -> None:
+def test_the_kind_of_tags_is_inferred_from_their_names() -> None:
     assert tagging_of(["O", "B", "I"]) == "keyphrases"
     assert tagging_of(["NOUN", "VERB", "X"]) == "upos"
     assert tagging_of(["NN", "VBZ", "X"]) == "xpos"
 
 
-def test_labels_are_numbered() -> None:
+def test_labels_are_ordered_as_numbers_or_as_text_with_o_first() -> None:
     def labelled(*labels: str) -> list[Document]:
         return [Document(str(place), (), label=label) for place, label in enumerate(labels * 2)]
 
@@ -72,8 +74,8 @@ def test_labels_are_numbered() -> None:
     assert names_of(labelled("b", "O", "10", "a"), "label") == ("O", "10", "a", "b")
 
 
-def test_the_first_piece_of_a_word_has_its_tag() -> None:
-    """`playing` is read as several pieces; a word without a tag has none; two sentences are two texts."""
+def test_only_the_first_piece_of_a_word_has_its_tag() -> None:
+    """`playing` is read as several pieces, a word without a tag has no label, and two sentences are two texts."""
     encoder = Encoder(tokenizer("wordpiece"))
     words = [Word("Dogs", upos="N"), Word("playing", upos="V"), Word("zzz"), Word("cat", upos="N")]
     text = Document("d", (Sentence(tuple(words)), Sentence((Word("sat", upos="V"),))))
@@ -88,7 +90,7 @@ def test_the_first_piece_of_a_word_has_its_tag() -> None:
     assert second.labels[second.labels != UNLABELLED].tolist() == [1]
 
 
-def test_texts_without_a_label_are_counted() -> None:
+def test_texts_without_a_label_are_skipped_and_counted() -> None:
     tally = Tally()
     given = [document("a", "The cat sat ."), Document("b", document("b", "A dog").sentences, label="yes")]
     found = examples(given, Encoder(tokenizer("wordpiece"), "document"), "label", ["no", "yes"], tally)
@@ -99,7 +101,7 @@ def test_texts_without_a_label_are_counted() -> None:
     assert tally.lines() == ["1 texts skipped: no keyphrase in them (first: a)"]
 
 
-def test_what_begins_alike_is_held_out_together() -> None:
+def test_texts_with_the_same_first_paragraph_are_held_out_together() -> None:
     pairs = [document(f"{premise}/{number}", f"premise {premise}", f"hypothesis {number}") for premise in range(300) for number in range(3)]
     learnt, kept = held_out(pairs, 0.2, seed=1)
     sides = [{text.id.split("/")[0] for text in side} for side in (learnt, kept)]
@@ -112,7 +114,7 @@ def test_what_begins_alike_is_held_out_together() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 5, 99])
-def test_some_documents_are_drawn_whatever_their_order(limit: int | None) -> None:
+def test_the_drawn_documents_do_not_depend_on_their_order(limit: int | None) -> None:
     given = [Document(str(number), ()) for number in range(20)]
     found = [text.id for text in some(given, limit, 0)]
     assert found == sorted(found, key=int)

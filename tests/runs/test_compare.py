@@ -224,7 +224,8 @@ def test_three_runs_are_compared_with_a_reference_or_in_all_pairs(trained: hs.Ru
         ours, theirs = (table.where(measure="positions") for table in (rows[name], alone.differences[name]))
         for column in ("a", "b", "difference", "low", "high"):
             assert ours[column] == theirs[column]
-        assert all(name == "heads" or more >= less for more, less in zip(ours["p"], theirs["p"], strict=True))
+        if name == "overall":  # Holm's correction for more differences
+            assert all(more >= less for more, less in zip(ours["p"], theirs["p"], strict=True))
     positions = trained["positions"].table
     overall = found.values["overall"].where(quantity="previous", run=found.names[0])
     assert_allclose(overall["value"], np.mean(positions.where(quantity="previous")["value"]))

@@ -62,6 +62,7 @@ def test_examples_of_a_head_show_the_quantity_with_its_largest_lift(gallery_run:
                     head = HeadId(row["kind"], row["layer"] - 1, row["head"] - 1)
                     best[head] = max(best.get(head, (0, "")), (row["value"] - row["baseline"], row["quantity"]))
         shown = {example.head: example.quantity for example in gallery.examples if example.measure in measures}
+        assert shown
         for head, quantity in shown.items():
             lift = next(
                 row["value"] - row["baseline"]
@@ -100,7 +101,7 @@ def test_the_value_of_an_example_equals_that_of_its_map(gallery_run: hs.Run) -> 
 
 def relation(side: dict[str, Any], map: Map, label: str, turned: bool) -> tuple[int, int]:
     """The number of words of a label whose strongest word is their governor, and the number of words of the label
-    (METHODS §4.1; one sentence per text).
+    (docs/relations.md; one sentence per text).
     """
     of = [np.flatnonzero(np.array(side["words"]) == word) for word in range(len(side["forms"]))]
     between = np.array([[map[np.ix_(rows, columns)].sum(1).mean() for columns in of] for rows in of])

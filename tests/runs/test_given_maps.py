@@ -33,7 +33,7 @@ def first(run: hs.Run, measure: str, quantity: str) -> float:
 
 
 def test_word_level_measures_equal_hand_computed_values() -> None:
-    """METHODS §2.3: the word map of this example has the diagonal .2 .4 .15 .2 and the [SEP] column .2 .1 .1 .2."""
+    """The word map of this example has the diagonal .2 .4 .15 .2 and the [SEP] column .2 .1 .1 .2."""
     measures = {"positions": {"level": "word"}, "tokens": {"level": "word"}, "entropy": {"level": "word"}}
     run = hs.measure(MAPS, TOKENS, measures, words=[None, 0, 0, 1, None])
     assert first(run, "positions", "self") == pytest.approx((0.2 + 0.4 + 0.15 + 0.2) / 4)

@@ -145,7 +145,11 @@ def test_ctrl_c_keeps_finished_shards_and_prints_how_to_continue(tmp_path: Path)
     assert list(out.glob("partial/*-*.safetensors"))
 
 
-def test_resume_of_a_finished_run_computes_nothing(mini: Model, whole: Path) -> None:
+def test_resume_of_a_finished_run_computes_nothing(mini: Model, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def computed(*_: object) -> None:
+        pytest.fail("a shard was computed")
+
+    monkeypatch.setattr("headscope.engine.compute.ShardRunner.__call__", computed)
     before = (whole / "run.json").read_bytes()
     run = hs.run(mini, FEW, out=whole, shard_tokens=120, replicates=20, resume=True)
     assert (whole / "run.json").read_bytes() == before
