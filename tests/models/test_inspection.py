@@ -48,8 +48,10 @@ def test_a_description_states_attention_positions_and_predictions_on_one_screen(
     assert (facts["attention"], facts["positions"], facts["predicts"]) == EXPECTED[kind]
     assert (model.capture == "interface") == facts["maps"].startswith("layer by layer")
     assert (model.needs_maps is None) == facts["without maps"].startswith("verified")
-    assert max(map(len, str(summary).splitlines())) <= 80
-    assert len(str(summary).splitlines()) <= 24
+    path, *lines = str(summary).splitlines()
+    assert path == str(tmp_path / kind)
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 23
 
 
 def test_the_description_of_the_embedded_model_states_its_size_and_memory() -> None:
