@@ -21,7 +21,7 @@ const sized = (label: HeadLabel): string => `${label.about}; baseline ${show(lab
 export function Labels({ run, at }: { run: Run; at: number }): JSX.Element | null {
   const labels = run.types?.labels.filter(({ head }) => head === at) ?? [];
   if (!run.types) return null;
-  if (!labels.length) return <p class="hs-about">No label of this head holds with an interval.</p>;
+  if (!labels.length) return <p class="hs-about">No label of this head is significant.</p>;
   return (
     <ul class="hs-labels" aria-label="labels">
       {labels.map((label) => (

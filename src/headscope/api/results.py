@@ -154,7 +154,7 @@ class Run:
         return {name: counted["documents"] for name, counted in self.results.manifest.get("slices", {"values": {}})["values"].items()}
 
     def heads(self, *others: Run) -> Table:
-        """One row per head and label that holds with an interval: what type the head is of (docs/head-types.md).
+        """One row per head and significant label: what type the head is of (docs/head-types.md).
         `others` are further runs of the same model.
 
         >>> import headscope as hs
@@ -394,9 +394,8 @@ def compare(*runs: Run | StudyResult | TwinHeads | str | Path, to: int = 1, pair
 
 
 def heads(*runs: Run | str | Path) -> Table:
-    """One row per head and label that holds with an interval, by one or several runs of one model, the most telling
-    label of a head first: `kind`, `layer`, `head`, `label`, `quantity`, `value`, `low`, `high`, `n`, `documents`,
-    `baseline`, `survives`.
+    """One row per head and significant label, by one or several runs of one model, the most informative label of a head
+    first: `kind`, `layer`, `head`, `label`, `quantity`, `value`, `low`, `high`, `n`, `documents`, `baseline`, `survives`.
 
     >>> import headscope as hs
     >>> table = hs.heads("TEXT", "REPEATS")  # doctest: +SKIP

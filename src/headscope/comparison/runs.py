@@ -22,7 +22,7 @@ from headscope.stats.resampled import Resampled
 if TYPE_CHECKING:
     from jaxtyping import Float64
 
-PAIRED = "paired by document: what both runs read, both resampled alike"
+PAIRED = "paired by document: each replicate draws the same documents for both"
 APART = "as two independent samples of documents"
 NONE = "none: a run has no replicates"
 # Settings other than the model and the corpus that can change numbers.
@@ -37,7 +37,7 @@ _KEYS = {
 TITLES = {
     "overall": "the mean over all heads",
     "best": "the best head of each label",
-    "types": "the share of heads of each type, by their values, and the heads whose type holds with an interval",
+    "types": "the share of heads of each type, and the heads whose type is significant",
     "layers": "the mean over the heads of a layer",
     "heads": "single heads",
 }

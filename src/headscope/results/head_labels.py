@@ -79,7 +79,7 @@ class HeadLabels:
 
     @property
     def sure(self) -> tuple[HeadLabel, ...]:
-        """The labels that hold with an interval."""
+        """The significant labels."""
         return self.labels if self.certain else ()
 
     @property
@@ -107,7 +107,7 @@ class HeadLabels:
         return replace(self, heads=self.heads if wanted is None else (wanted,), labels=kept)
 
     def table(self) -> Table:
-        """One row per head and label that holds with an interval, by head, the most informative label first."""
+        """One row per head and significant label, by head, the most informative label first."""
         rows = [_row(label) for label in self.sure]
         types: dict[str, Any] = {"kind": str, "label": str, "quantity": str, "layer": int, "head": int, "n": int, "documents": int}
         columns = {name: np.array([row[name] for row in rows], dtype=types.get(name, float)) for name in COLUMNS}

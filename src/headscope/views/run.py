@@ -96,7 +96,7 @@ def _quantities(results: Results, name: str, whole: Results | None = None) -> li
 
 
 def types_data(results: Results) -> dict[str, Any] | None:
-    """The labels of heads that hold with an interval; None if the states of the run cannot be read."""
+    """The significant labels of heads; None if the states of the run cannot be read."""
     if (found := readable_labels(results)) is None:
         return None
     place = {head: number for number, head in enumerate(found.heads)}
