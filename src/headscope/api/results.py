@@ -395,7 +395,8 @@ def compare(*runs: Run | StudyResult | TwinHeads | str | Path, to: int = 1, pair
 
 def heads(*runs: Run | str | Path) -> Table:
     """One row per head and significant label, by one or several runs of one model, the most informative label of a head
-    first: `kind`, `layer`, `head`, `label`, `quantity`, `value`, `low`, `high`, `n`, `documents`, `baseline`, `survives`.
+    first: `kind`, `layer`, `head`, `label`, `quantity`, `value`, `low`, `high`, `n`, `documents`, `baseline`,
+    `survives`.
 
     >>> import headscope as hs
     >>> table = hs.heads("TEXT", "REPEATS")  # doctest: +SKIP
