@@ -57,9 +57,7 @@ def test_the_card_of_a_head_lists_its_nearest_heads(report: str, run: hs.Run, vi
     head = next(head for head, labels in zip(found.heads, found.behaviours, strict=True) if labels)
     page = visitor.open(f"{report}#head={head}", offline=True)
     card = page.locator(".hs-card")
-    assert "No label of this head is significant." in card.inner_text(), (
-        "40 sentences come from few documents, so no label is significant"
-    )
+    assert "No label of this head is significant." in card.inner_text(), "40 sentences come from few documents, so no label is significant"
     (near, distance), *_ = found.neighbours(head)
     assert f"{near} {distance:.3f}" in card.locator(".hs-near li").first.inner_text()
 
