@@ -4,6 +4,7 @@ thread is left.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,8 +83,10 @@ def test_results_equal_those_of_one_thread(small_model: Model, tmp_path: Path, m
 
 @pytest.mark.usefixtures("overlapping")
 def test_errors_of_every_thread_end_the_run(small_model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors of the corpus, the pass and writing: none is replaced by an error of closing, and no thread is left."""
-    before = threading.active_count()
+    """Errors of the corpus, the pass and writing: none is replaced by an error of closing, no thread is left, and
+    threads switch as often as before.
+    """
+    before = threading.active_count(), sys.getswitchinterval()
     corpus = tmp_path / "texts.jsonl"
     corpus.write_text("".join(f'{{"id": "{n}", "text": "A cat sat on a mat and slept ."}}\n' for n in range(60)) + "{\n", encoding="utf-8")
     with pytest.raises(HeadscopeError, match=r"line 61 of .*texts\.jsonl"):
@@ -96,7 +99,7 @@ def test_errors_of_every_thread_end_the_run(small_model: Model, tmp_path: Path, 
         patch.setattr("headscope.engine.checkpoint.Ledger.add", _fails)
         with pytest.raises(RunError, match="the pass failed"):
             hs.run(small_model, "sampler", ["entropy"], **SETTINGS)
-    assert threading.active_count() == before
+    assert (threading.active_count(), sys.getswitchinterval()) == before
 
 
 def _fails(*_: object) -> None:

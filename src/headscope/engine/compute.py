@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -97,8 +97,9 @@ class ShardRunner:
         accumulator = Accumulator(self.plan, self._replicates, self._seed, names, self._sliced)
         levels = self.plan.by_level(names)
         passes: list[tuple[Sequence[Encoded], Finite]] = []
-        with self.model.attending("eager" if needs is None else "sdpa") if levels else nullcontext():
-            for batch, view in timed(self._views(texts, levels, needs), "batches"):
+        attending = self.model.attending("eager" if needs is None else "sdpa") if levels else nullcontext()
+        with attending, closing(self._views(texts, levels, needs)) as views:  # ends the thread that makes them if the pass fails
+            for batch, view in timed(views, "batches"):
                 with self._explained(batch):
                     with timing("the model's pass"):
                         if levels and needs is not None:
@@ -130,7 +131,7 @@ class ShardRunner:
 
     def _views(
         self, texts: Sequence[Encoded], measures: Mapping[Level, Sequence[Measure]], needs: RowNeeds | None
-    ) -> Iterator[tuple[Sequence[Encoded], BatchView]]:
+    ) -> Generator[tuple[Sequence[Encoded], BatchView]]:
         """Batches with their views for measures; while another device works on one, the host prepares the next.
 
         The largest batch comes first, so that later ones fit into memory that is already allocated.

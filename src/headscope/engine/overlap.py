@@ -7,9 +7,12 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Lock
 from typing import TypeVar
 
 T = TypeVar("T")
+_intervals: list[float] = []  # in seconds, at the start of each context that has not ended
+_lock = Lock()
 
 
 def ahead(items: Iterable[T], most: int = 1) -> Generator[T]:
@@ -34,9 +37,14 @@ def _short_turns() -> Iterator[None]:
     kernels releases the interpreter lock with every launch, and would otherwise wait for the threads that prepare its
     work.
     """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
+    with _lock:
+        _intervals.append(sys.getswitchinterval())
+        sys.setswitchinterval(1e-5)
     try:
         yield
     finally:
-        sys.setswitchinterval(before)
+        with _lock:  # contexts of several threads end in any order: the last one restores what the first one found
+            first = _intervals[0]
+            _intervals.pop()
+            if not _intervals:
+                sys.setswitchinterval(first)
