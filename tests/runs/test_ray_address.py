@@ -104,7 +104,7 @@ def test_a_lost_head_node_ends_the_run_before_ray_ends_the_process(monkeypatch: 
     with pytest.raises(RunError, match=message):
         pool.start_worker(WorkerSetup.of(make_spec({}), None, 1, hs.load()))
     pool._lost, pool._asked = False, -1e9
-    pool._hands[1] = cluster._WorkerProcess("actor", ["a shard"])
+    pool._workers[1] = cluster._RayWorker("actor", ["a shard"])
     with pytest.raises(RunError, match=message):
         pool.events()
     pool.stop_worker(1)
@@ -112,7 +112,7 @@ def test_a_lost_head_node_ends_the_run_before_ray_ends_the_process(monkeypatch: 
     with socket.create_server(("127.0.0.1", 0)) as head:
         pool._head = f"127.0.0.1:{head.getsockname()[1]}"
         pool._lost, pool._asked = False, -1e9
-        pool._hands[2] = cluster._WorkerProcess("actor", ["a shard"])
+        pool._workers[2] = cluster._RayWorker("actor", ["a shard"])
         assert pool.events() == []
 
 

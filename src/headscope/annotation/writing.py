@@ -32,8 +32,8 @@ Told = Callable[[float | None, int, int], None]
 def raw_texts(*texts: Any, format: str | None = None, on_error: OnError | str = "raise") -> Corpus:
     """The corpus to annotate, from any input of `read`. Files whose names show no format are read as plain text."""
     names = texts[0] if len(texts) == 1 and not isinstance(texts[0], str | Path) else texts
-    untold = format is None and (names is texts or names_files(names)) and _needs_format(names)
-    return read(*texts, format="text" if untold else format, on_error=on_error)  # type: ignore[arg-type]
+    plain = format is None and (names is texts or names_files(names)) and _needs_format(names)
+    return read(*texts, format="text" if plain else format, on_error=on_error)  # type: ignore[arg-type]
 
 
 def _needs_format(names: Sequence[str | Path]) -> bool:

@@ -79,7 +79,7 @@ class SentTexts:
         from headscope.gallery.heads import rank
         from headscope.gallery.texts import look, quantised
         from headscope.models.generation import Decoding, generates
-        from headscope.views.text import WHY, first_shown, on_demand, text_data
+        from headscope.views.text import WHY, first_shown, measures_on_demand, text_data
 
         asked = [model.fingerprint, name, text, second, *([] if generate is None else [generate])]
         id = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
@@ -95,7 +95,7 @@ class SentTexts:
         maps = look(model, reading.encoded) if self._fits(reading.encoded, len(heads)) else None
         data = text_data(model, reading, rank(model, reading.encoded, maps)[:1], {})
         del data["maps"]  # they are requested one by one
-        data["influence"] = {"measures": on_demand(), "missing": {}, **first_shown((), ())}
+        data["influence"] = {"measures": measures_on_demand(), "missing": {}, **first_shown((), ())}
         if decoding is not None:
             data |= {"signature": f"{data['signature']}|{decoding.signature}"}
         described = {**data, "why": WHY, "id": id, "text": {**data["text"], "id": id}, "note": reading.note}
@@ -129,11 +129,11 @@ class SentTexts:
     async def influence(self, id: str, measure: str) -> dict[str, Any]:
         """Influence between the tokens of a text by one measure, in every layer (types.ts, PackedInfluence)."""
         from headscope.studies.flow.influence import CHEAP
-        from headscope.views.text import on_demand
+        from headscope.views.text import measures_on_demand
 
         sent = self._sent(id)
-        if measure not in on_demand():
-            raise missing("there is no such measure", f"The measures are {', '.join(on_demand())}")
+        if measure not in measures_on_demand():
+            raise missing("there is no such measure", f"The measures are {', '.join(measures_on_demand())}")
         tokens = len(sent.encoded)
         if measure not in CHEAP and tokens > self._limits.influence_tokens:
             problem = f"{measure} is computed here for up to {self._limits.influence_tokens} tokens, and the text has {tokens}"

@@ -196,8 +196,8 @@ def twins_sentence(results: Results, kind: str) -> str:
 
 def pairs_sentence(results: Results, kind: str, count: int = 5) -> str:
     """The most similar pairs of heads, as a sentence."""
-    pairs_named = [f"{row['a']} and {row['b']} ({spelled(row)})" for row in closest(results, kind, count)]
-    return f"The most similar pairs of heads are {', '.join(pairs_named)}."
+    pairs = [f"{row['a']} and {row['b']} ({spelled(row)})" for row in closest(results, kind, count)]
+    return f"The most similar pairs of heads are {', '.join(pairs)}."
 
 
 def closest(results: Results, kind: str, count: int) -> Table:
@@ -212,11 +212,11 @@ def groups_sentence(heads_alike: Alike, grouping: Grouping) -> str:
             f"The heads fall into no groups: no cut of the tree into 2 to {MOST} groups has two or more of at least "
             f"{smallest(len(heads_alike.heads))} heads that contain nine tenths of all heads, each closer to its group than to the next."
         )
-    groups_named = [
+    groups = [
         f"{row['heads']} heads ({row['behaviours']})" if row["heads"] > 1 else f"{row['members']} alone"
         for row in group_table(heads_alike, grouping)
     ]
-    shown = groups_named if len(groups_named) <= 6 else [*groups_named[:5], f"{len(groups_named) - 5} smaller groups"]
+    shown = groups if len(groups) <= 6 else [*groups[:5], f"{len(groups) - 5} smaller groups"]
     return f"The heads fall into {grouping.about}: {'; '.join(shown)}."
 
 

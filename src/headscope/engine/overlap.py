@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from threading import Lock
 from typing import TypeVar
 
@@ -19,16 +20,21 @@ def ahead(items: Iterable[T], most: int = 1) -> Generator[T]:
     """The same items in the same order. A thread makes up to `most` of them before they are needed. An exception is
     raised in the place of the item whose making raised it.
     """
-    source, end = iter(items), object()
+    source = iter(items)
     with _short_turns(), ThreadPoolExecutor(1) as pool:
-        coming = deque(pool.submit(next, source, end) for _ in range(most))
+        coming = deque(pool.submit(_next, source) for _ in range(most))
         try:
-            while (item := coming.popleft().result()) is not end:
-                coming.append(pool.submit(next, source, end))
-                yield item  # type: ignore[misc]  # of type T: it is not the end
+            while found := coming.popleft().result():
+                coming.append(pool.submit(_next, source))
+                yield found[0]
         finally:
             for future in coming:
                 future.cancel()
+
+
+def _next(source: Iterator[T]) -> tuple[T, ...]:
+    """The next item; nothing at the end."""
+    return tuple(islice(source, 1))
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class ProcessPool(WorkerPool):
     def __init__(self, size: int, device: str | None = None) -> None:
         super().__init__(size, device)
         self._context = multiprocessing.get_context("spawn")
-        self._hands: dict[Hashable, _WorkerProcess] = {}
+        self._workers: dict[Hashable, _WorkerProcess] = {}
 
     def threads(self) -> int:
         """The number of threads of a process: a share of the cores."""
@@ -55,42 +55,42 @@ class ProcessPool(WorkerPool):
         theirs.close()  # so that the pipe ends when the process does
         mine.close()
         assert process.pid is not None
-        self._hands[process.pid] = _WorkerProcess(process, jobs, answers)
+        self._workers[process.pid] = _WorkerProcess(process, jobs, answers)
         return process.pid
 
     def give(self, worker: Hashable, job: ShardJob) -> None:
         """Send a shard; an event reports if the worker is dead."""
         with suppress(OSError):
-            self._hands[worker].jobs.send((job.texts, job.measures))
+            self._workers[worker].jobs.send((job.texts, job.measures))
 
     def events(self) -> list[Event]:
         """The answers that have arrived from any process."""
-        names = {hand.answers: pid for pid, hand in self._hands.items()}
+        names = {held.answers: pid for pid, held in self._workers.items()}
         return [self._received(names[connection]) for connection in wait(list(names), timeout=1) if isinstance(connection, Connection)]
 
     def _received(self, worker: Hashable) -> Event:
-        hand = self._hands[worker]
+        held = self._workers[worker]
         try:
-            return Event(worker, *hand.answers.recv())
+            return Event(worker, *held.answers.recv())
         except (EOFError, OSError):
-            hand.process.join(PATIENCE)
-            code = hand.process.exitcode
+            held.process.join(PATIENCE)
+            code = held.process.exitcode
             how = "it does not answer" if code is None else f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             return Event(worker, "died", f"a worker process died: {how}")
 
     def stop_worker(self, worker: Hashable) -> None:
         """End a process immediately: it holds nothing that could be lost."""
-        hand = self._hands.pop(worker)
-        hand.process.kill()
-        hand.process.join(PATIENCE)
-        hand.jobs.close()
-        hand.answers.close()
+        held = self._workers.pop(worker)
+        held.process.kill()
+        held.process.join(PATIENCE)
+        held.jobs.close()
+        held.answers.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for worker in list(self._hands):
+        for worker in list(self._workers):
             self.stop_worker(worker)
 
 

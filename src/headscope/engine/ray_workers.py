@@ -32,7 +32,7 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]
 
 
 @dataclass
-class _WorkerProcess:
+class _RayWorker:
     """An actor, and its unanswered requests, oldest first."""
 
     actor: Any
@@ -57,8 +57,8 @@ class RayPool(WorkerPool):
             raise RunError(f"device cpu and {gpus:g} GPUs for each worker contradict each other", "Omit one of them")
         self._address = address
         self._gpus = gpus
-        self._hands: dict[Hashable, _WorkerProcess] = {}
-        self._hired = 0
+        self._workers: dict[Hashable, _RayWorker] = {}
+        self._started = 0
         self._waiting_since = time.monotonic()
         self._folder: str | None = None  # of a local Ray
         self._connected = False  # by this run
@@ -84,7 +84,7 @@ class RayPool(WorkerPool):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with uninterrupted():
-            for worker in list(self._hands):
+            for worker in list(self._workers):
                 self.stop_worker(worker)
             self._leave()
 
@@ -167,21 +167,21 @@ class RayPool(WorkerPool):
         """Request an actor from Ray; it may have to wait for resources."""
         self._require_head()
         options = {"num_cpus": 1, "num_gpus": self._gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
-        hand = _WorkerProcess(self._ray.remote(_actor()).options(**options).remote())
-        hand.asked.append(hand.actor.check_versions.remote(start.versions))
-        hand.asked.append(hand.actor.begin.remote(vars(start)))
-        self._hired += 1
-        self._hands[self._hired] = hand
-        return self._hired
+        ray_worker = _RayWorker(self._ray.remote(_actor()).options(**options).remote())
+        ray_worker.asked.append(ray_worker.actor.check_versions.remote(start.versions))
+        ray_worker.asked.append(ray_worker.actor.begin.remote(vars(start)))
+        self._started += 1
+        self._workers[self._started] = ray_worker
+        return self._started
 
     def give(self, worker: Hashable, job: ShardJob) -> None:
         """Send a shard."""
-        hand = self._hands[worker]
-        hand.asked.append(hand.actor.do.remote(job.texts, job.measures))
+        ray_worker = self._workers[worker]
+        ray_worker.asked.append(ray_worker.actor.do.remote(job.texts, job.measures))
 
     def events(self) -> list[Event]:
         """The answers that have arrived, the oldest of each worker first."""
-        oldest = {hand.asked[0]: worker for worker, hand in self._hands.items() if hand.asked}
+        oldest = {ray_worker.asked[0]: worker for worker, ray_worker in self._workers.items() if ray_worker.asked}
         if not oldest:
             time.sleep(0.1)
             return []
@@ -190,8 +190,8 @@ class RayPool(WorkerPool):
             ready, _ = self._ray.wait(list(oldest), num_returns=len(oldest), timeout=0)
         elif time.monotonic() - self._asked > REACH:
             self._require_head()
-        heard = (self._handle(oldest[answer], answer) for answer in ready)
-        return [event for event in heard if event is not None]
+        events = (self._handle(oldest[answer], answer) for answer in ready)
+        return [event for event in events if event is not None]
 
     def _require_head(self) -> None:
         """Raise an error if the cluster's head has not answered for some time. Calls to Ray would wait for it, and then
@@ -208,29 +208,29 @@ class RayPool(WorkerPool):
             time.sleep(1)
 
     def _handle(self, worker: Hashable, answer: Any) -> Event | None:
-        hand = self._hands[worker]
+        ray_worker = self._workers[worker]
         try:
             what, said = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             return Event(worker, "died", _why(error))
-        hand.asked.pop(0)
+        ray_worker.asked.pop(0)
         if what == "versions":
-            hand.placed = True
+            ray_worker.placed = True
             return None
         return Event(worker, what, copied(said) if what == "done" else said)
 
     def stop_worker(self, worker: Hashable) -> None:
         """End an actor on any machine."""
-        hand = self._hands.pop(worker)
-        if not any(other.placed for other in self._hands.values()):
+        ray_worker = self._workers.pop(worker)
+        if not any(other.placed for other in self._workers.values()):
             self._waiting_since = time.monotonic()
         if not self._lost:
             with suppress(Exception):
-                self._ray.kill(hand.actor)
+                self._ray.kill(ray_worker.actor)
 
     def require_place(self) -> None:
         """Raise an error if Ray has not placed any worker after some time."""
-        if any(hand.placed for hand in self._hands.values()) or time.monotonic() - self._waiting_since < PATIENCE:
+        if any(ray_worker.placed for ray_worker in self._workers.values()) or time.monotonic() - self._waiting_since < PATIENCE:
             return
         total, free = self._ray.cluster_resources(), self._ray.available_resources()
         asked = f"1 CPU and {self._gpus:g} GPUs" if self._gpus else "1 CPU"

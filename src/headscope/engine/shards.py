@@ -120,7 +120,7 @@ class RunWork:
         self._name = printable(Path(spec.model).name)
         self._turn = 0
         self._read: dict[int, tuple[float | None, int, int]] = {}  # what was read up to the end of each unfinished shard
-        self._told = 0  # tokens
+        self._reported = 0  # tokens
         self._shards = self._pending()
 
     def _cut(self, way: CorpusReading, counts: Counts, sample: Sample) -> Iterator[Sequence[Encoded]]:
@@ -234,8 +234,8 @@ class RunWork:
         finished before it.
         """
         share, texts, tokens = self._read.pop(shard)
-        if self._progress is not None and tokens >= self._told:
-            self._told = tokens
+        if self._progress is not None and tokens >= self._reported:
+            self._reported = tokens
             self._progress(share, texts, tokens)
 
     def _reached(self) -> tuple[float | None, int, int]:

@@ -103,7 +103,7 @@ def _masked(
     return ids, places, labels
 
 
-def _random_numbers(text: Encoded, key: str, count: int) -> UInt64[np.ndarray, "lot token"]:
+def _random_numbers(text: Encoded, key: str, count: int) -> UInt64[np.ndarray, "number token"]:
     """`count` pseudo-random numbers for each token."""
     start = np.uint64(hash64(key.encode() + text.ids.astype(np.int64).tobytes()))
     steps = np.arange(1, count * len(text.ids) + 1, dtype=np.uint64) * GOLDEN

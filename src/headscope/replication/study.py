@@ -83,7 +83,7 @@ def replicate(
         if not resume:
             clear(context)
         return (
-            finished if finished is not None else _carry_out(context, folder, now, signature(spec, now), loaded, resume, overwrite, watch)
+            finished if finished is not None else _run_steps(context, folder, now, signature(spec, now), loaded, resume, overwrite, watch)
         )
 
 
@@ -108,7 +108,7 @@ def _look_first(folder: Folder, resume: bool, overwrite: bool) -> None:
         raise RunError(f"{folder.path} already holds a replication", remedy)
 
 
-def _carry_out(
+def _run_steps(
     context: StepContext,
     folder: Folder,
     now: dict[str, Any],

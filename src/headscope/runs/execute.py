@@ -192,6 +192,7 @@ class _Execution:
 
 
 def _dispatched(dispatch: Dispatch) -> Generator[engines.Done]:
+    """The shards that workers finish, with the time that this process waits for them, as a generator to close."""
     yield from timed(dispatch, "waiting for workers")
 
 

@@ -142,7 +142,7 @@ def first_shown(measures: Iterable[Kind], layers: Iterable[Layer]) -> dict[str, 
     return {"measure": next(iter(measures), "A"), "layer": next(iter(layers), "mean")}
 
 
-def on_demand(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
+def measures_on_demand(asked: Iterable[Kind] = ()) -> dict[Kind, str]:
     """The measures that a host computes on demand, with their descriptions."""
     return {kind: ABOUT[kind] for kind in dict.fromkeys((*ON_DEMAND, *asked))}
 
@@ -152,7 +152,7 @@ def held_influence(influence: Influence, asked: Iterable[Kind], room: int) -> di
     asked = tuple(asked)
     held: dict[Kind, Any] = {}
     missing: dict[Kind, str] = {}
-    for kind in on_demand(asked):
+    for kind in measures_on_demand(asked):
         if kind not in asked and kind not in CHEAP:
             missing[kind] = f"takes longer to compute: make the page with --measure {kind}, or use headscope serve"
             continue

@@ -30,7 +30,7 @@ from headscope.views.text import (
     first_shown,
     held_influence,
     look_at,
-    on_demand,
+    measures_on_demand,
     opening_of,
     pack_influence,
     signature,
@@ -279,7 +279,7 @@ class View(Shown):
         when they are chosen.
         """
         maps = {head: self.map(head) for head in self._first()}
-        return {"text": self._payload(maps, {"measures": on_demand(self.measures), "missing": {}, "held": {}})}
+        return {"text": self._payload(maps, {"measures": measures_on_demand(self.measures), "missing": {}, "held": {}})}
 
     def bytes_of(self, head: str) -> bytes:
         """A head's map in the format of the live view."""
